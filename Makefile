@@ -1,0 +1,38 @@
+# The verbs that a person and CI share. PYTHON chooses the interpreter of the environment (3.10 to 3.12).
+PYTHON ?= python3
+BIN := .venv/bin
+IMAGE ?=
+MARK := .venv/.ready
+
+.PHONY: help demo test test-compose check format bench requirements clean
+
+help: ## what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(MARK): requirements/serve.txt requirements/dev.txt pyproject.toml client/pyproject.toml tools/environment
+	@PYTHON="$(PYTHON)" tools/environment .venv
+
+demo: $(MARK) ## environment, models, repository, Triton, one call, an annotated picture [IMAGE=path]
+	@$(BIN)/python tools/demo.py $(IMAGE)
+
+test: $(MARK) ## unit, contract and live tests
+	@$(BIN)/python -m pytest tests/unit tests/contract tests/live
+
+test-compose: $(MARK) ## the images and compose.yaml on a real Docker engine
+	@$(BIN)/python -m pytest tests/compose
+
+check: $(MARK) ## formatting, lint, types
+	@$(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy
+
+format: $(MARK) ## rewrite the sources as `check` wants them
+	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .
+
+bench: $(MARK) ## one call against the same steps in one process
+	@$(BIN)/python -m bench
+
+requirements: ## pin again what requirements/*.in names (needs uv)
+	@for f in serve dev; do uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-header \
+	  --no-annotate --python-version 3.10 requirements/$$f.in -o requirements/$$f.txt --upgrade; done
+
+clean: ## remove the environment and what was built
+	@rm -rf .venv out models .mypy_cache .ruff_cache .pytest_cache .hypothesis
