@@ -52,17 +52,55 @@ class ModelSpec:
     device_id: int | None = None
 
 
-class Stage(ABC):
-    """One request at a time, arrays in, arrays out; errors of the request are `StageError`s."""
+def spec_from_config(
+    config: Mapping[str, Any], *, directory: Path, version: int, device_id: int | None = None
+) -> ModelSpec:
+    """From a model configuration as Triton writes it in JSON (whole numbers may be text)."""
+    return ModelSpec(
+        name=config["name"],
+        directory=directory,
+        version=version,
+        parameters={name: value["string_value"] for name, value in config.get("parameters", {}).items()},
+        inputs=tuple(_tensor(entry) for entry in config["input"]),
+        outputs=tuple(_tensor(entry) for entry in config["output"]),
+        max_batch_size=int(config.get("max_batch_size", 0)),
+        instances=sum(int(group.get("count", 1)) for group in config.get("instance_group", [])),
+        model_file=config.get("default_model_filename", ""),
+        device_id=device_id,
+    )
+
+
+def _tensor(entry: Mapping[str, Any]) -> Tensor:
+    dims = tuple(int(dim) for dim in entry["dims"])
+    return Tensor(entry["name"], entry["data_type"].removeprefix("TYPE_"), dims)
+
+
+class Model(ABC):
+    """What a Triton instance holds; what it has to say once it is loaded goes to the server's log."""
+
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @classmethod
     @abstractmethod
     def load(cls, spec: ModelSpec) -> Self:
         """Parse the settings, complete and frozen; `BadSettings` stops the model."""
 
+    def close(self) -> None:  # noqa: B027 - most hold nothing
+        """Give back what is held outside the process's own memory."""
+
+
+class Stage(Model):
+    """One request at a time, arrays in, arrays out; errors of the request are `StageError`s."""
+
     @abstractmethod
     def process(self, inputs: Arrays, infer: Infer) -> dict[str, NDArray[Any]]:
         """Answer one request."""
 
-    def close(self) -> None:  # noqa: B027 - most stages hold nothing
-        """Give back what the stage holds outside its own memory."""
+
+class Network(Model):
+    """Whole batches at a time: the inputs' and outputs' first dimension is the batch."""
+
+    @abstractmethod
+    def run(self, inputs: Arrays) -> dict[str, NDArray[Any]]:
+        """All outputs for one batch."""

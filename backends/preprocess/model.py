@@ -1,0 +1,11 @@
+"""`preprocess`: encoded pictures to the detector's tensor and a frame in shared memory."""
+
+from pathlib import Path
+from runpy import run_path
+
+run_path(str(Path(__file__).resolve().parents[1] / "tricade" / "load.py"))
+
+from tricade.preprocess import Preprocess  # noqa: E402
+from tricade.triton import model_of  # noqa: E402
+
+TritonPythonModel = model_of(Preprocess)

@@ -1,0 +1,108 @@
+"""`label`: classes and indices to names, CTC steps to texts, every classifier's answers in order of detections."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import Self
+
+from .ctc import text_of
+from .dispatch import Answers
+from .errors import BadSettings, StageError
+from .settings import groups_of, settings_from_parameters
+from .stage import Arrays, Infer, ModelSpec, Stage
+
+
+@dataclass(frozen=True)
+class DetectorLabels:
+    """`labels` is a file in the model's folder: one class a line."""
+
+    labels: str
+
+
+@dataclass(frozen=True)
+class HeadLabels:
+    """`head` says how the answers read, `labels` is the file of names, `top_k` how many answers there are."""
+
+    head: str
+    labels: str
+    top_k: int
+
+    def __post_init__(self) -> None:
+        if self.head not in ("softmax", "sigmoid", "ctc"):
+            raise ValueError(f"parameter 'head' should be softmax, sigmoid or ctc, is {self.head!r}")
+
+
+@dataclass(frozen=True)
+class Head:
+    """A classifier's names (for CTC: its alphabet, the blank first)."""
+
+    settings: HeadLabels
+    names: tuple[str, ...]
+
+
+class Label(Stage):
+    """CLASS [N] and the classifiers' answers to LABELS [N], `<C>_LABELS` and `<C>_SCORES` [N,k]."""
+
+    def __init__(self, classes: tuple[str, ...], heads: Mapping[str, Head]) -> None:
+        self.classes, self.heads = classes, heads
+
+    @classmethod
+    def load(cls, spec: ModelSpec) -> Self:
+        _, groups = groups_of(spec.parameters)
+        detector = settings_from_parameters(DetectorLabels, groups.pop("detector", {}), where=f"{spec.name}: detector")
+        heads = {
+            name: settings_from_parameters(HeadLabels, group, where=f"{spec.name}: {name}")
+            for name, group in groups.items()
+        }
+        return cls(
+            _names(spec.directory / detector.labels),
+            {name: Head(head, _names(spec.directory / head.labels)) for name, head in heads.items()},
+        )
+
+    def process(self, inputs: Arrays, infer: Infer) -> dict[str, NDArray[Any]]:  # noqa: ARG002
+        classes = inputs["CLASS"]
+        outputs: dict[str, NDArray[Any]] = {"LABELS": _encoded([_name(self.classes, index) for index in classes])}
+        for name, head in self.heads.items():
+            labels, scores = _answers(head, Answers.joined(name, inputs), len(classes))
+            outputs |= {f"{name.upper()}_LABELS": labels, f"{name.upper()}_SCORES": scores}
+        return outputs
+
+
+def _answers(head: Head, answers: Answers, count: int) -> tuple[NDArray[np.object_], NDArray[np.float32]]:
+    """Names and scores (count, k); rows without an answer have empty names and score 0."""
+    labels = np.full((count, head.settings.top_k), b"", np.object_)
+    scores = np.zeros((count, head.settings.top_k), np.float32)
+    for row, index, score in zip(answers.rows, answers.index, answers.score, strict=True):
+        if head.settings.head == "ctc":
+            text, scores[row, 0] = text_of(index, score, head.names)
+            labels[row, 0] = text.encode()
+        else:
+            labels[row] = [_name(head.names, place).encode() for place in index]
+            scores[row] = score
+    return labels, scores
+
+
+def _name(names: tuple[str, ...], index: int) -> str:
+    if not 0 <= index < len(names):
+        raise StageError(f"the network answered class {index}, there are names for 0 to {len(names) - 1}")
+    return names[index]
+
+
+def _encoded(texts: list[str]) -> NDArray[np.object_]:
+    encoded = np.empty(len(texts), np.object_)
+    encoded[:] = [text.encode() for text in texts]
+    return encoded
+
+
+def _names(file: Path) -> tuple[str, ...]:
+    try:
+        text = file.read_bytes().decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadSettings(f"{file} should hold one name a line in UTF-8: {error}") from error
+    return tuple(text.removesuffix("\n").split("\n"))

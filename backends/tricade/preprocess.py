@@ -1,0 +1,114 @@
+"""`preprocess`: encoded pictures to the detector's tensor; the decoded pictures stay in the frame store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL.Image import Image
+from typing_extensions import Self
+
+from .decode import picture_from_bytes, pixels_of
+from .errors import BadImage, BadRequest
+from .frames import HANDLE, FrameWriter, Handle
+from .letterbox import place
+from .settings import Size, settings_from_parameters
+from .stage import Arrays, Infer, ModelSpec, Stage
+
+
+@dataclass(frozen=True)
+class PreprocessSettings:
+    """`size` is the detector's input; `ring_bytes` 0 sends all pictures inline."""
+
+    size: Size
+    resize: str
+    pad: int
+    max_images: int
+    max_bytes: int
+    max_pixels: int
+    ring_bytes: int
+    ring_slots: int
+
+    def __post_init__(self) -> None:
+        if self.resize not in ("letterbox", "stretch"):
+            raise ValueError(f"parameter 'resize' should be letterbox or stretch, is {self.resize!r}")
+
+
+class Preprocess(Stage):
+    """IMAGE BYTES [M] to TENSOR [M,h,w,3], FRAME [M,6], PIXELS [P] and SIZE [M,2]."""
+
+    def __init__(self, settings: PreprocessSettings) -> None:
+        self.settings = settings
+        self._frames = self._ring()
+
+    @classmethod
+    def load(cls, spec: ModelSpec) -> Self:
+        return cls(settings_from_parameters(PreprocessSettings, spec.parameters, where=spec.name))
+
+    def process(self, inputs: Arrays, infer: Infer) -> dict[str, NDArray[Any]]:  # noqa: ARG002
+        pictures = self._decode(inputs["IMAGE"])
+        tensor = np.empty((len(pictures), *self.settings.size, 3), np.uint8)
+        handles = np.empty((len(pictures), HANDLE), np.int64)
+        inline: list[NDArray[np.uint8]] = []
+        used = 0
+        for index, picture in enumerate(pictures):
+            handles[index], pixels = self._keep(picture, offset=used)
+            if handles[index, 0] == 0:
+                inline.append(pixels.reshape(-1))
+                used += pixels.size
+            place(pixels, tensor[index], resize=self.settings.resize, pad=self.settings.pad)
+        return {
+            "TENSOR": tensor,
+            "FRAME": handles,
+            "PIXELS": np.concatenate(inline) if inline else np.empty(0, np.uint8),
+            "SIZE": handles[:, 4:6].astype(np.int32),
+        }
+
+    def close(self) -> None:
+        if self._frames is not None:
+            self._frames.close()
+
+    def _ring(self) -> FrameWriter | None:
+        if self.settings.ring_bytes == 0:
+            return None
+        try:
+            return FrameWriter(ring_bytes=self.settings.ring_bytes, slots=self.settings.ring_slots)
+        except OSError as error:
+            self.warnings = (
+                f"no room in /dev/shm for a ring of {self.settings.ring_bytes} bytes ({error}): pictures travel "
+                "inline, which is slower; give the container more --shm-size",
+            )
+            return None
+
+    def _decode(self, images: NDArray[np.object_]) -> list[Image]:
+        if images.ndim != 1 or not 1 <= len(images) <= self.settings.max_images:
+            raise BadRequest(
+                f"IMAGE: expected 1 to {self.settings.max_images} encoded images, got shape {list(images.shape)}; "
+                "split the list into several requests"
+            )
+        return [self._decode_one(index, data) for index, data in enumerate(_as_bytes(images))]
+
+    def _decode_one(self, index: int, data: bytes) -> Image:
+        limits = self.settings
+        try:
+            return picture_from_bytes(data, max_bytes=limits.max_bytes, max_pixels=limits.max_pixels)
+        except BadImage as error:
+            raise error.at(index) from error
+
+    def _keep(self, picture: Image, *, offset: int) -> tuple[Handle, NDArray[np.uint8]]:
+        """The picture's pixels and handle: in the ring, or inline at `offset`."""
+        height, width = picture.height, picture.width
+        placed = self._frames.place(height, width) if self._frames else None
+        if placed is None:
+            return np.array([0, 0, 0, offset, height, width], np.int64), np.asarray(picture)
+        handle, pixels = placed
+        pixels_of(picture, pixels)
+        self._frames.publish(handle)  # type: ignore[union-attr]
+        return handle, pixels
+
+
+def _as_bytes(images: NDArray[np.object_]) -> Sequence[bytes]:
+    return [data if isinstance(data, bytes) else bytes(str(data), "utf-8") for data in images]

@@ -1,0 +1,16 @@
+"""`softmax`: one class of several; ends in the top k as INDEX and SCORE."""
+
+from __future__ import annotations
+
+from ..ends import Ended, Raw, same_count
+from ..graph import Nodes
+from ..top_k import best_classes
+from . import Head, Want, register
+
+
+def end(nodes: Nodes, raw: Raw, want: Want) -> Ended:
+    """[n, C] logits or probabilities."""
+    return best_classes(nodes, raw, top_k=want.top_k, activation="Softmax", other="Sigmoid")
+
+
+register(Head("softmax", end=end, names=same_count))

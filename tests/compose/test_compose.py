@@ -1,0 +1,100 @@
+"""compose.yaml on a real engine: it serves, it is confined, it stops, and it leaves nothing behind."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import skimage
+import yaml
+from compose.project import Project
+
+from tricade_client import Client
+
+GRACE_S = 45
+FLOOR = (26, 7)  # security bulletins of 2026
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Project]:
+    """The profile `cpu`, up and healthy."""
+    project = Project("cpu")
+    try:
+        project.compose("build", timeout_s=900)
+        began = time.time()
+        project.compose("up", "-d", timeout_s=600)
+        project.await_health(since=began, timeout_s=300)
+        yield project
+    finally:
+        project.compose("down", "-v", "-t", "5")
+
+
+@pytest.fixture(scope="module", params=["cpu", "gpu"])
+def services(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """What Compose makes of a profile: its services."""
+    suffix = {"cpu": "", "gpu": "-gpu"}[request.param]
+    found = yaml.safe_load(Project(request.param).compose("config"))["services"]
+    return {"prepare": found[f"prepare{suffix}"], "serve": found[f"serve{suffix}"]}
+
+
+def test_finds_words_from_the_host(served: Project) -> None:
+    with Client(f"localhost:{served.ports[0]}", pipeline="text") as client:
+        found = " ".join(one.classes["text"].label for one in client.detect(f"{skimage.data_dir}/page.png"))
+    assert {"segmentation", "determine", "background", "histogram"} <= set(re.findall("[a-z]+", found.lower())), found
+
+
+def test_is_confined(served: Project) -> None:
+    assert served.shell("id -u").stdout.strip() not in ("", "0")
+    status = served.shell("cat /proc/1/status").stdout
+    assert re.search(r"^CapBnd:\s0+$", status, re.MULTILINE)
+    assert re.search(r"^NoNewPrivs:\s1$", status, re.MULTILINE)
+    for path in ("/models/x", "/models/text/config.pbtxt", "/opt/tricade/x", "/x"):
+        assert "Read-only file system" in served.shell(f"touch {path}").stderr, path
+    assert served.shell("touch /tmp/x").returncode == 0
+
+
+def test_is_reached_from_this_host_alone(served: Project) -> None:
+    published = served.inspect("serve")["NetworkSettings"]["Ports"]
+    assert {one["HostIp"] for port in published.values() for one in port or ()} == {"127.0.0.1"}
+
+
+def test_stops_in_time_and_starts_again_at_once(served: Project) -> None:
+    began = time.time()
+    served.compose("stop")
+    state = served.inspect("serve")["State"]
+    assert time.time() - began < GRACE_S
+    assert (state["ExitCode"], state["OOMKilled"]) == (0, False)
+
+    began = time.time()
+    served.compose("up", "-d")
+    served.await_health(since=began, timeout_s=60)
+    assert served.inspect("prepare")["State"]["ExitCode"] == 0
+
+
+def test_down_leaves_nothing(served: Project) -> None:
+    assert served.remains()
+    served.compose("down", "-v")
+    assert served.remains() == []
+
+
+def test_gpu_profile_reserves_one_and_starts_from_the_floor() -> None:
+    services = yaml.safe_load(Project("gpu").compose("config"))["services"]
+    for name in ("prepare-gpu", "serve-gpu"):
+        (device,) = services[name]["deploy"]["resources"]["reservations"]["devices"]
+        assert (device["driver"], device["count"], device["capabilities"]) == ("nvidia", 1, ["gpu"])
+        release = re.fullmatch(r".*/tritonserver:(\d+)\.(\d+)-py3", services[name]["build"]["args"]["BASE_IMAGE"])
+        assert release is not None
+        assert tuple(map(int, release.groups())) >= FLOOR
+
+
+def test_both_profiles_are_confined_alike(services: dict[str, Any]) -> None:
+    for service in services.values():
+        assert service["read_only"] is True
+        assert service["cap_drop"] == ["ALL"]
+        assert service["security_opt"] == ["no-new-privileges:true"]
+        assert not {"ipc", "privileged", "pid", "cap_add"} & service.keys()
+    assert "poll" not in str(services)
+    assert services["serve"]["depends_on"].popitem()[1]["condition"] == "service_completed_successfully"

@@ -1,0 +1,46 @@
+"""One real server for all live tests, started by the command itself, with both pipelines in one repository."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import running
+
+import cascade
+from tricade_build.build import build
+from tricade_build.models import fetch
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="session")
+def repository(tmp_path_factory) -> Path:
+    """`squares` and `text`, built for ONNX Runtime."""
+    folder = tmp_path_factory.mktemp("built")
+    pipelines = folder / "pipelines"
+    fetch("text", into=pipelines / "models")
+    (pipelines / "text.yaml").write_text((ROOT / "pipelines" / "text.yaml").read_text())
+    squares = cascade.write(pipelines / "squares")
+    for pipeline in (squares, pipelines / "text.yaml"):
+        build(pipeline, repository=folder / "repository")
+    return folder / "repository"
+
+
+@pytest.fixture(scope="session")
+def server(repository):
+    """The server and where it listens; it must leave nothing behind."""
+    with running.served(repository) as server:
+        yield server
+
+
+@pytest.fixture
+def squares(server):
+    with server.client("squares") as client:
+        yield client
+
+
+@pytest.fixture
+def text(server):
+    with server.client("text") as client:
+        yield client

@@ -1,0 +1,351 @@
+"""Plans without TensorRT and without a GPU: what fits, what is refused and in which words, what a run moves."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from gpu.fakes import Cuda, Engine, Format, tensorrt
+from tricade import cuda, plan_network
+from tricade.errors import BadRequest, EngineMisfit, StageError
+from tricade.plan import check_fit, check_outputs, largest_inputs, plan_from_engine
+from tricade.plan_network import PlanNetwork
+from tricade.stage import ModelSpec, Tensor
+
+VERSIONS = ("8.6.0", "10.13.0", "11.4.0")
+
+
+def classifier(**changes):
+    """Sums each crop's bytes: `INDEX` is the sum, `SCORE` half of it."""
+
+    def compute(inputs):
+        sums = inputs["CROPS"].sum(axis=(1, 2, 3), dtype=np.int32)[:, None]
+        return {"INDEX": sums, "SCORE": sums / 2}
+
+    return Engine(
+        inputs={"CROPS": ("UINT8", (-1, 2, -1, 3))},
+        outputs={"INDEX": ("INT32", (-1, 1)), "SCORE": ("FLOAT", (-1, 1))},
+        profiles=[
+            {"CROPS": ((1, 2, 4, 3), (4, 2, 4, 3), (8, 2, 8, 3))},
+            {"CROPS": ((1, 2, 4, 3), (4, 2, 4, 3), (8, 2, 4, 3))},
+        ],
+        compute=compute,
+        infer=lambda shapes: {name: (shapes["CROPS"][0], 1) for name in ("INDEX", "SCORE")},
+        **changes,
+    )
+
+
+def specification(directory: Path = Path(), **changes) -> ModelSpec:
+    spec = ModelSpec(
+        name="text_orientation",
+        directory=directory,
+        version=1,
+        parameters={},
+        inputs=(Tensor("CROPS", "UINT8", (2, -1, 3)),),
+        outputs=(Tensor("INDEX", "INT32", (1,)), Tensor("SCORE", "FP32", (1,))),
+        max_batch_size=8,
+        instances=1,
+        device_id=0,
+    )
+    return replace(spec, **changes)
+
+
+def crops(rows: int, width: int = 4):
+    return np.arange(rows * 2 * width * 3, dtype=np.uint8).reshape(rows, 2, width, 3)
+
+
+@pytest.fixture
+def fake_cuda(monkeypatch):
+    module = Cuda()
+    monkeypatch.setitem(sys.modules, cuda.BINDINGS, module)
+    return module
+
+
+@pytest.fixture
+def load(monkeypatch, tmp_path, fake_cuda):  # noqa: ARG001 - a GPU must be there
+    """Loads a fake engine as if it were deserialized from a plan."""
+    (tmp_path / "1").mkdir()
+    (tmp_path / "1" / "model.plan").write_bytes(b"plan")
+
+    def load(engine, *, package=None, **changes):
+        monkeypatch.setitem(sys.modules, "tensorrt", package or tensorrt(engine))
+        plan_network._tensorrt.cache_clear()
+        return PlanNetwork.load(specification(tmp_path, **changes))
+
+    yield load
+    plan_network._tensorrt.cache_clear()
+
+
+def test_an_engine_is_read_by_its_tensors_names():
+    plan = plan_from_engine(classifier(), "model.plan")
+    assert plan.inputs == (Tensor("CROPS", "UINT8", (-1, 2, -1, 3)),)
+    assert plan.outputs == (Tensor("INDEX", "INT32", (-1, 1)), Tensor("SCORE", "FP32", (-1, 1)))
+    assert [profile.largest for profile in plan.profiles] == [{"CROPS": (8, 2, 8, 3)}, {"CROPS": (8, 2, 4, 3)}]
+
+
+def test_a_shape_that_no_profile_changes_is_asked_of_none():
+    engine = Engine({"X": ("FLOAT", (1, 2))}, {"Y": ("FLOAT", (1, 2))}, profiles=[{}])
+    assert plan_from_engine(engine, "model.plan").profiles[0].smallest == {"X": (1, 2)}
+
+
+@pytest.mark.parametrize(
+    ("engine", "words"),
+    [
+        (object(), "TensorRT 8.5 or later"),
+        (Engine({"X": ("BF16", (1,))}, {}, [{}], version="11.4.0"), "X of model.plan is BF16, expected is one of BOOL"),
+        (Engine({"X": ("FLOAT", (1,))}, {}, [{}], on_host="X"), "X of model.plan lies in HOST memory"),
+        (Engine({"X": ("FLOAT", (1,))}, {}, [{}], formats={"X": Format.HWC}), "laid out HWC"),
+    ],
+)
+def test_an_engine_that_arrays_cannot_feed_is_refused(engine, words):
+    with pytest.raises(EngineMisfit, match=words):
+        plan_from_engine(engine, "model.plan")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"max_batch_size": 1},
+        {"max_batch_size": 0, "inputs": (Tensor("CROPS", "UINT8", (3, 2, 4, 3)),), "outputs": ()},
+        {"inputs": (Tensor("CROPS", "UINT8", (2, 7, 3)),)},
+        {"outputs": (Tensor("SCORE", "FP32", (-1,)),)},
+    ],
+)
+def test_what_a_plan_can_do_may_be_configured(changes):
+    check_fit(specification(**changes), plan_from_engine(classifier(), "model.plan"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            {"inputs": (Tensor("CROP", "UINT8", (2, -1, 3)),)},
+            "has the inputs CROP and the outputs INDEX, SCORE, model.plan has the inputs CROPS and",
+        ),
+        ({"inputs": ()}, "has the inputs  and"),
+        ({"outputs": (Tensor("TOP", "FP32", (1,)),)}, "the outputs TOP, model.plan has the inputs CROPS and the"),
+        (
+            {"inputs": (Tensor("CROPS", "FP32", (2, -1, 3)),)},
+            "CROPS FP32 [-1,2,-1,3], model.plan has CROPS UINT8 [-1,2,-1,3]",
+        ),
+        (
+            {"inputs": (Tensor("CROPS", "UINT8", (3, -1, 2)),)},
+            "CROPS UINT8 [-1,3,-1,2], model.plan has CROPS UINT8 [-1,2,-1,3]",
+        ),
+        ({"inputs": (Tensor("CROPS", "UINT8", (2, 3)),)}, "CROPS UINT8 [-1,2,3], model.plan has"),
+        ({"inputs": (Tensor("CROPS", "UINT8", (-1, -1, 3)),)}, "CROPS UINT8 [-1,-1,-1,3], model.plan has"),
+        ({"outputs": (Tensor("SCORE", "FP32", (2,)),)}, "SCORE FP32 [-1,2], model.plan has SCORE FP32 [-1,1]"),
+        (
+            {"max_batch_size": 16},
+            "has max_batch_size 16, thus allows CROPS [9,2,-1,3], model.plan takes CROPS [1,2,4,3] to [8,2,8,3] or",
+        ),
+        ({"inputs": (Tensor("CROPS", "UINT8", (2, 9, 3)),)}, "allows CROPS [1,2,9,3], model.plan takes"),
+    ],
+)
+def test_a_misfit_names_both_sides_and_what_to_do(changes, words):
+    with pytest.raises(EngineMisfit) as caught:
+        check_fit(specification(**changes), plan_from_engine(classifier(), "model.plan"))
+    assert words in str(caught.value)
+    assert str(caught.value).endswith("; change config.pbtxt or run: tricade build")
+
+
+@pytest.mark.parametrize(
+    ("shapes", "words"),
+    [
+        ({"INDEX": (8, 1), "SCORE": (-1, 1)}, "SCORE [-1,1] of model.plan has a size that its data decide"),
+        ({"INDEX": (8, 1), "SCORE": (1, 1)}, "SCORE is [8,1] for a batch of 8, model.plan gives [1,1]"),
+        ({"INDEX": (8, 5), "SCORE": (8, 1)}, "INDEX is [8,1] for a batch of 8, model.plan gives [8,5]"),
+    ],
+)
+def test_outputs_must_come_out_as_configured(shapes, words):
+    plan = plan_from_engine(classifier(), "model.plan")
+    with pytest.raises(EngineMisfit) as caught:
+        check_outputs(specification(), plan, shapes, batch=8)
+    assert words in str(caught.value)
+
+
+def test_outputs_are_tried_where_the_configuration_allows_them_largest():
+    plan = plan_from_engine(classifier(), "model.plan")
+    assert list(largest_inputs(specification(), plan)) == [{"CROPS": (8, 2, 8, 3)}, {"CROPS": (8, 2, 4, 3)}]
+    fixed = specification(inputs=(Tensor("CROPS", "UINT8", (2, 7, 3)),))
+    assert list(largest_inputs(fixed, plan)) == [{"CROPS": (8, 2, 7, 3)}]
+
+
+@pytest.mark.parametrize(("shape", "profile"), [((1, 2, 4, 3), 1), ((8, 2, 4, 3), 1), ((8, 2, 5, 3), 0)])
+def test_the_narrowest_profile_that_holds_the_shape_is_taken(shape, profile):
+    assert plan_from_engine(classifier(), "model.plan").profile_for({"CROPS": shape}) == profile
+
+
+@pytest.mark.parametrize("shape", [(9, 2, 4, 3), (1, 2, 9, 3), (1, 2, 3, 3), (2, 4, 3)])
+def test_a_shape_outside_every_profile_is_refused_with_the_range(shape):
+    with pytest.raises(BadRequest, match=r"takes CROPS \[1,2,4,3\] to \[8,2,8,3\] or .* came; keep inside"):
+        plan_from_engine(classifier(), "model.plan").profile_for({"CROPS": shape})
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("rows", [1, 7, 8])
+def test_a_batch_is_answered_on_every_version(load, version, rows):
+    network = load(classifier(version=version))
+    outputs = network.run({"CROPS": crops(rows)})
+    sums = crops(rows).sum(axis=(1, 2, 3), dtype=np.int32)[:, None]
+    np.testing.assert_array_equal(outputs["INDEX"], sums)
+    np.testing.assert_array_equal(outputs["SCORE"], (sums / 2).astype(np.float32))
+    assert [array.dtype for array in outputs.values()] == [np.int32, np.float32]
+    assert network.notes == (f"runs on TensorRT {version} through Python, Fake GPU",)
+
+
+def test_several_inputs_and_outputs_of_several_types(load):
+    ranges = ((1, 1), (2, 4), (8, 16))
+    engine = Engine(
+        inputs={"LEFT": ("HALF", (-1, -1)), "RIGHT": ("INT64", (-1, -1))},
+        outputs={"MORE": ("BOOL", (-1, -1)), "SUM": ("FLOAT", (-1, -1))},
+        profiles=[{"LEFT": ranges, "RIGHT": ranges}],
+        compute=lambda found: {"MORE": found["LEFT"] > found["RIGHT"], "SUM": found["LEFT"] + found["RIGHT"]},
+        infer=lambda shapes: dict.fromkeys(("MORE", "SUM"), shapes["LEFT"]),
+        version="10.13.0",
+    )
+    wanted = (Tensor("SUM", "FP32", (-1,)), Tensor("MORE", "BOOL", (-1,)))
+    network = load(engine, inputs=(Tensor("LEFT", "FP16", (-1,)), Tensor("RIGHT", "INT64", (-1,))), outputs=wanted)
+    left, right = np.array([[1.5, 2]], np.float16), np.array([[1, 2]], np.int64)
+    outputs = network.run({"RIGHT": right, "LEFT": left})
+    np.testing.assert_array_equal(outputs["SUM"], np.array([[2.5, 4]], np.float32))
+    np.testing.assert_array_equal(outputs["MORE"], [[True, False]])
+
+
+def test_a_run_moves_each_tensor_once_through_memory_that_only_grows(load, fake_cuda):
+    network = load(classifier())
+    first = network.run({"CROPS": crops(4)})
+    assert fake_cuda.copies == [("HostToDevice", 96), ("DeviceToHost", 16), ("DeviceToHost", 16)]
+    held = set(fake_cuda.held)
+    kept = first["INDEX"].copy()
+    network.run({"CROPS": crops(2) + 1})
+    assert set(fake_cuda.held) == held
+    np.testing.assert_array_equal(first["INDEX"], kept)
+    network.run({"CROPS": crops(8)})
+    assert len(fake_cuda.held) == len(held)
+
+
+def test_rows_that_do_not_lie_in_order_arrive_in_order(load):
+    turned = crops(4).transpose(0, 3, 2, 1).copy().transpose(0, 3, 2, 1)
+    network = load(classifier())
+    np.testing.assert_array_equal(network.run({"CROPS": turned})["INDEX"], network.run({"CROPS": crops(4)})["INDEX"])
+
+
+def test_the_profile_changes_only_where_the_shape_asks_for_it(load):
+    engine = classifier()
+    network = load(engine)
+    before = engine.contexts[0].switches
+    for width in (8, 8, 4, 4, 8):
+        assert network.run({"CROPS": crops(3, width)})["INDEX"].shape == (3, 1)
+    assert engine.contexts[0].switches == before + 3
+
+
+@pytest.mark.parametrize(
+    ("inputs", "words"),
+    [
+        ({"CROPS": crops(0)}, r"CROPS \[0,2,4,3\] is empty"),
+        ({"CROPS": crops(2, 0)}, "is empty"),
+        ({}, "takes CROPS, nothing came"),
+        ({"CROPS": crops(1), "MORE": crops(1)}, "takes CROPS, CROPS, MORE came"),
+        ({"CROPS": crops(1).astype(np.float32)}, "CROPS is float32, uint8 is expected"),
+        ({"CROPS": crops(9)}, r"CROPS \[9,2,4,3\] came"),
+    ],
+)
+def test_what_an_engine_must_not_see_never_reaches_it(load, inputs, words):
+    engine = classifier()
+    network = load(engine)
+    with pytest.raises(BadRequest, match=words):
+        network.run(inputs)
+    assert engine.contexts[0].executions == 0
+
+
+def test_a_failure_of_an_execution_says_what_tensorrt_logged(load):
+    engine = classifier()
+    network = load(engine)
+    engine.contexts[0].works = False
+    log = plan_network._tensorrt()[1]
+    log.log(log.Severity.ERROR, "Error Code 1: Cuda Runtime (an illegal memory access)")
+    log.log(log.Severity.WARNING, "never told")
+    with pytest.raises(StageError, match=r"TensorRT cannot execute: Error Code 1: Cuda Runtime \(an illegal"):
+        network.run({"CROPS": crops(1)})
+
+
+def test_full_memory_fails_the_call_and_no_later_one(load, fake_cuda):
+    network = load(classifier())
+    fake_cuda.memory = 100
+    with pytest.raises(StageError, match=r"CUDA: out of memory \(cudaErrorMemoryAllocation\)"):
+        network.run({"CROPS": crops(8)})
+    assert network.run({"CROPS": crops(4)})["INDEX"].shape == (4, 1)
+
+
+def test_close_gives_everything_back(load, fake_cuda):
+    network = load(classifier())
+    network.run({"CROPS": crops(8)})
+    assert fake_cuda.held
+    assert fake_cuda.streams
+    network.close()
+    network.close()
+    assert not fake_cuda.held
+    assert not fake_cuda.streams
+
+
+def test_a_model_that_does_not_load_holds_nothing(load, fake_cuda):
+    with pytest.raises(EngineMisfit, match="^text_orientation: config.pbtxt has max_batch_size 16"):
+        load(classifier(), max_batch_size=16)
+    assert not fake_cuda.held
+    assert not fake_cuda.streams
+
+
+def test_a_plan_of_another_version_is_refused_in_tensorrts_words(load):
+    says = ["Version tag does not match. Note: Current Version: 232, Serialized Engine Version: 239", "failed."]
+    with pytest.raises(EngineMisfit) as caught:
+        load(None, package=tensorrt(None, says=says))
+    assert str(caught.value) == (
+        "text_orientation: model.plan is no plan for TensorRT 8.6.0 on Fake GPU: " + "; ".join(says) + "; "
+        "a plan fits the TensorRT version and the kind of GPU it was built on: run here: tricade build"
+    )
+
+
+def test_an_engine_whose_output_the_data_size_is_refused_at_load(load):
+    engine = classifier()
+    engine.infer = lambda shapes: {"INDEX": (-1, 1), "SCORE": (shapes["CROPS"][0], 1)}
+    with pytest.raises(EngineMisfit, match=r"INDEX \[-1,1\] of model.plan has a size that its data decide"):
+        load(engine)
+
+
+@pytest.mark.parametrize(
+    ("devices", "changes", "words"),
+    [
+        (0, {}, "a plan needs a CUDA device, this machine has none: CUDA: no CUDA-capable device is detected"),
+        (2, {"device_id": 2}, r"instance_group names GPU 2, this process sees 2 \(the first is 0\)"),
+        (1, {"device_id": None}, "a plan needs an instance_group of KIND_GPU, this one is on a processor"),
+        (1, {"version": 2}, "there is no model.plan in version 2; run: tricade build"),
+    ],
+)
+def test_a_gpu_or_a_file_that_is_missing_is_named(load, fake_cuda, devices, changes, words):
+    fake_cuda.devices = devices
+    with pytest.raises(EngineMisfit, match=f"^text_orientation: .*{words}"):
+        load(classifier(), **changes)
+
+
+@pytest.mark.parametrize("missing", ["tensorrt", "cuda"])
+def test_a_package_that_is_missing_is_named(load, monkeypatch, missing):
+    load(classifier()).close()
+    for name in {"tensorrt": ["tensorrt"], "cuda": [cuda.BINDINGS, cuda.OLDER_BINDINGS]}[missing]:
+        monkeypatch.setitem(sys.modules, name, None)
+    plan_network._tensorrt.cache_clear()
+    with pytest.raises(EngineMisfit, match=f"needs the Python package {missing}"):
+        PlanNetwork.load(specification(load.__closure__[1].cell_contents))
+
+
+def test_our_own_folder_is_not_taken_for_the_package(monkeypatch):
+    monkeypatch.delitem(sys.modules, "tensorrt", raising=False)
+    monkeypatch.setattr(sys, "path", [str(Path(plan_network.__file__).parents[1])])
+    plan_network._tensorrt.cache_clear()
+    with pytest.raises(EngineMisfit, match="cannot be imported: found .*tensorrt'] in its place"):
+        plan_network._tensorrt()
+    monkeypatch.delitem(sys.modules, "tensorrt")

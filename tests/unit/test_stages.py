@@ -1,0 +1,342 @@
+"""The stages by hand: what they say, what they send on, what they refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tricade.crop import Crop
+from tricade.errors import BadRequest, BadSettings, FrameLost, StageError
+from tricade.label import Label
+from tricade.preprocess import Preprocess
+from tricade.stage import Arrays, Call, ModelSpec
+from tricade.turn import Turn
+
+
+def spec(parameters: dict[str, str], directory: Path = Path()) -> ModelSpec:
+    return ModelSpec("a_stage", directory, 1, parameters, (), (), 0, 1)
+
+
+def no_calls(calls: Sequence[Call]) -> list[Arrays]:
+    assert not calls
+    return []
+
+
+def png(image: Image.Image) -> bytes:
+    file = BytesIO()
+    image.save(file, "PNG")
+    return file.getvalue()
+
+
+PREPROCESS = {
+    "size": "32,64",
+    "resize": "letterbox",
+    "pad": "114",
+    "max_images": "3",
+    "max_bytes": "100000",
+    "max_pixels": "10000",
+    "ring_bytes": "30000",
+    "ring_slots": "4",
+}
+
+
+@pytest.fixture
+def preprocess():
+    stage = Preprocess.load(spec(PREPROCESS))
+    yield stage
+    stage.close()
+
+
+def images(*pictures: Image.Image | bytes) -> dict[str, np.ndarray]:
+    data = [picture if isinstance(picture, bytes) else png(picture) for picture in pictures]
+    return {"IMAGE": np.array([*data, None], np.object_)[:-1]}
+
+
+def test_preprocess_keeps_differently_sized_pictures_apart(preprocess):
+    outputs = preprocess.process(images(Image.new("RGB", (64, 32), "red"), Image.new("RGB", (1, 1), "blue")), no_calls)
+    assert outputs["SIZE"].tolist() == [[32, 64], [1, 1]]
+    assert outputs["TENSOR"].shape == (2, 32, 64, 3)
+    assert (outputs["TENSOR"][0] == [255, 0, 0]).all()
+    assert outputs["TENSOR"][1, 0, [0, 15, 16, 47, 48]].tolist() == [
+        [114] * 3, [114] * 3, [0, 0, 255], [0, 0, 255], [114] * 3,
+    ]  # fmt: skip
+    assert (outputs["FRAME"][:, 0] > 0).all()
+    assert outputs["PIXELS"].shape == (0,)
+
+
+def test_preprocess_sends_inline_what_finds_no_place(preprocess):
+    small, large = Image.new("RGB", (10, 10), "red"), Image.new("RGB", (100, 100), "blue")
+    outputs = preprocess.process(images(large, small, large), no_calls)
+    assert (outputs["FRAME"][:, 0] > 0).tolist() == [True, False, False]
+    assert outputs["FRAME"][1:, 3].tolist() == [0, 300]
+    assert outputs["PIXELS"].shape == (300 + 30_000,)
+    assert outputs["PIXELS"][:3].tolist() == [255, 0, 0]
+    assert outputs["PIXELS"][300:303].tolist() == [0, 0, 255]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (images(), "IMAGE: expected 1 to 3 encoded images, got shape [0]; split the list into several requests"),
+        (images(*[b"x"] * 4), "IMAGE: expected 1 to 3 encoded images, got shape [4]; split the list"),
+        (images(Image.new("RGB", (1, 1)), b"no"), "image 1: expected JPEG, PNG, WebP, BMP or TIFF, got 2 bytes"),
+        (images(Image.new("RGB", (101, 100))), "image 0: expected at most 10000 pixels, got 101 x 100"),
+    ],
+)
+def test_preprocess_refuses(preprocess, given, message):
+    with pytest.raises(BadRequest) as caught:
+        preprocess.process(given, no_calls)
+    assert message in str(caught.value)
+
+
+def test_without_room_in_shared_memory_pictures_travel_inline_and_the_log_says_why():
+    stage = Preprocess.load(spec(PREPROCESS | {"ring_bytes": str(2**62)}))
+    outputs = stage.process(images(Image.new("RGB", (2, 2), "red")), no_calls)
+    assert outputs["FRAME"].tolist() == [[0, 0, 0, 0, 2, 2]]
+    assert "--shm-size" in stage.warnings[0]
+
+
+CROP = {"family": "candidates", "size": "100,100", "resize": "stretch", "threshold": "0.5", "iou": "0.5"}
+COLOUR = {"model": "p_colour", "size": "4,4", "resize": "stretch", "pad": "0", "max_batch": "2"}
+CROP |= {"max_detections": "5"} | {f"colour.{name}": value for name, value in COLOUR.items()}
+
+# Two classes at known places of a 100 × 100 picture, below the threshold, and a duplicate.
+FOUND = [
+    (10, 10, 20, 20, 0.9, 0),
+    (50, 50, 60, 60, 0.8, 1),
+    (50, 50, 61, 60, 0.7, 1),
+    (80, 80, 90, 90, 0.6, 0),
+    (0, 80, 10, 90, 0.4, 0),
+]
+
+
+def inline(*pictures: np.ndarray) -> dict[str, np.ndarray]:
+    offsets = np.cumsum([0, *[picture.size for picture in pictures]])
+    frames = [(0, 0, 0, offset, *picture.shape[:2]) for offset, picture in zip(offsets, pictures, strict=False)]
+    return {"FRAME": np.array(frames, np.int64), "PIXELS": np.concatenate([p.reshape(-1) for p in pictures])}
+
+
+def candidates(*per_image: Sequence[tuple[float, ...]]) -> dict[str, np.ndarray]:
+    table = np.zeros((len(per_image), 6, 6), np.float32)
+    for image, rows in enumerate(per_image):
+        table[image, : len(rows)] = np.array(rows, np.float32).reshape(-1, 6)
+    return {"CANDIDATES": table}
+
+
+def painted() -> np.ndarray:
+    picture = np.zeros((100, 100, 3), np.uint8)
+    picture[10:20, 10:20] = 50
+    picture[50:60, 50:60] = 100
+    picture[80:90, 80:90] = 150
+    return picture
+
+
+def echo(calls: Sequence[Call]) -> list[Arrays]:
+    """A classifier whose index is the crop's first pixel."""
+    first = [call.inputs["CROPS"][:, 0, 0, :1] for call in calls]
+    return [{"INDEX": value.astype(np.int32), "SCORE": value.astype(np.float32) / 255} for value in first]
+
+
+def test_crop_finds_nothing_and_still_gives_the_network_a_crop():
+    outputs = Crop.load(spec(CROP)).process(inline(painted()) | candidates([]), no_calls)
+    assert outputs["COUNT"].tolist() == [0]
+    assert outputs["BOXES"].shape == (0, 4)
+    assert outputs["CORNERS"].shape == (0, 4, 2)
+    assert outputs["SCORES"].dtype == np.float32
+    assert outputs["CLASS"].shape == (0,)
+    assert outputs["COLOUR_CROPS"].shape == (1, 4, 4, 3)
+    assert outputs["COLOUR_ROWS"].shape == (0,)
+    assert outputs["COLOUR_REST_INDEX"].shape == (0, 0)
+
+
+def test_crop_sends_the_first_batch_along_and_calls_for_the_rest():
+    outputs = Crop.load(spec(CROP)).process(inline(painted()) | candidates(FOUND), echo)
+    assert outputs["COUNT"].tolist() == [3]
+    assert outputs["TRUNCATED"].tolist() == [0]
+    assert outputs["BOXES"].tolist() == [[10, 10, 20, 20], [50, 50, 60, 60], [80, 80, 90, 90]]
+    assert outputs["CORNERS"][0].tolist() == [[10, 10], [20, 10], [20, 20], [10, 20]]
+    assert outputs["SCORES"].tolist() == pytest.approx([0.9, 0.8, 0.6])
+    assert outputs["CLASS"].tolist() == [0, 1, 0]
+    assert outputs["COLOUR_CROPS"][:, 2, 2, 0].tolist() == [50, 100]
+    assert outputs["COLOUR_ROWS"].tolist() == [0, 1]
+    assert outputs["COLOUR_REST_ROWS"].tolist() == [2]
+    assert outputs["COLOUR_REST_INDEX"].tolist() == [[150]]
+
+
+def test_crop_keeps_images_apart_and_scales_back():
+    large = np.kron(painted(), np.ones((2, 3, 1), np.uint8))  # 200 high, 300 wide
+    given = inline(painted(), large) | candidates(FOUND[:1], FOUND[3:4])
+    outputs = Crop.load(spec(CROP)).process(given, no_calls)
+    assert outputs["COUNT"].tolist() == [1, 1]
+    assert outputs["BOXES"].tolist() == [[10, 10, 20, 20], [240, 160, 270, 180]]
+    assert outputs["COLOUR_CROPS"][:, 2, 2, 0].tolist() == [50, 150]
+
+
+def test_crop_caps_and_says_how_many_it_dropped():
+    rows = [(10 * i, 0, 10 * i + 5, 5, 0.9 - i / 100, 0) for i in range(6)]
+    outputs = Crop.load(spec(CROP | {"max_detections": "4"})).process(inline(painted()) | candidates(rows), echo)
+    assert outputs["COUNT"].tolist() == [4]
+    assert outputs["TRUNCATED"].tolist() == [2]
+
+
+def test_crop_filters_by_class():
+    outputs = Crop.load(spec(CROP | {"colour.classes": "1"})).process(inline(painted()) | candidates(FOUND), no_calls)
+    assert outputs["COLOUR_ROWS"].tolist() == [1]
+    assert outputs["COLOUR_CROPS"][:, 2, 2, 0].tolist() == [100]
+
+
+@pytest.mark.parametrize(("threshold", "count"), [([0.85], 1), ([0.3], 4), ([0.0], 4)])
+def test_a_request_may_bring_its_own_threshold(threshold, count):
+    given = inline(painted()) | candidates(FOUND) | {"THRESHOLD": np.array(threshold, np.float32)}
+    assert Crop.load(spec(CROP)).process(given, echo)["COUNT"].tolist() == [count]
+
+
+@pytest.mark.parametrize("threshold", [[], [0.1, 0.2], [1.5], [float("nan")]])
+def test_a_threshold_that_is_none_is_refused(threshold):
+    given = inline(painted()) | candidates(FOUND) | {"THRESHOLD": np.array(threshold, np.float32)}
+    with pytest.raises(BadRequest, match="THRESHOLD: expected one number from 0 to 1"):
+        Crop.load(spec(CROP)).process(given, echo)
+
+
+def test_a_stale_handle_is_an_error():
+    given = candidates([]) | {"FRAME": np.array([[77, 0, 1, 0, 2, 2]]), "PIXELS": np.empty(0, np.uint8)}
+    with pytest.raises(FrameLost, match="the process that decoded the picture is gone"):
+        Crop.load(spec(CROP)).process(given, no_calls)
+
+
+def test_crop_packs_crops_of_their_own_widths_for_turn():
+    line = {"model": "p_line", "size": "10,20", "resize": "pad", "pad": "9", "max_batch": "2", "packed": "true"}
+    settings = {name: value for name, value in CROP.items() if "." not in name}
+    settings |= {f"line.{name}": value for name, value in line.items()} | {"line.widths": "20,40"}
+    rows = [(0, 0, 30, 10, 0.9, 0), (0, 50, 5, 60, 0.8, 0), (0, 70, 100, 80, 0.7, 0)]
+    outputs = Crop.load(spec(settings)).process(inline(painted()) | candidates(rows), no_calls)
+    assert outputs["LINE_WIDTHS"].tolist() == [30, 5, 40]
+    assert outputs["LINE_PACKED"].shape == ((30 + 5 + 40) * 10 * 3,)
+    assert outputs["LINE_PACKED_ROWS"].tolist() == [0, 1, 2]
+
+
+TURN = {"classifier": "line", "upright": "side", "turned": "1", "threshold": "0.9", "model": "p_line"}
+TURN |= {"size": "2,4", "pad": "9", "max_batch": "2", "widths": "4,8"}
+
+
+def packed(*crops: np.ndarray) -> dict[str, np.ndarray]:
+    return {
+        "LINE_PACKED": np.concatenate([np.empty(0, np.uint8), *[crop.reshape(-1) for crop in crops]]),
+        "LINE_WIDTHS": np.array([crop.shape[1] for crop in crops], np.int32),
+        "LINE_PACKED_ROWS": np.arange(len(crops), dtype=np.int32),
+    }
+
+
+def answered(name: str, index: list[list[int]], score: list[list[float]], rest: int = 0) -> dict[str, np.ndarray]:
+    """Answers of which the last `rest` came by calls; a blank's answer follows the edge's."""
+    columns = max([len(row) for row in index], default=1)
+    table = np.array(index, np.int32).reshape(-1, columns)
+    scores = np.array(score, np.float32).reshape(-1, columns)
+    edge, rows = len(table) - rest, np.arange(len(table), dtype=np.int32)
+    blank = np.full((1, columns), 1, np.int32)
+    return {
+        f"{name}_ROWS": rows[:edge],
+        f"{name}_INDEX": np.concatenate([table[:edge], blank]),
+        f"{name}_SCORE": np.concatenate([scores[:edge], blank.astype(np.float32)]),
+        f"{name}_REST_ROWS": rows[edge:],
+        f"{name}_REST_INDEX": table[edge:],
+        f"{name}_REST_SCORE": scores[edge:],
+    }
+
+
+def test_turn_of_nothing_sends_a_blank():
+    outputs = Turn.load(spec(TURN)).process(packed() | answered("SIDE", [], []), no_calls)
+    assert outputs["LINE_CROPS"].tolist() == np.full((1, 2, 4, 3), 9).tolist()
+    assert outputs["LINE_ROWS"].shape == (0,)
+
+
+def test_turn_turns_what_is_surely_upside_down():
+    crop = np.arange(2 * 3 * 3, dtype=np.uint8).reshape(2, 3, 3)
+    answers = answered("SIDE", [[1], [1]], [[0.95], [0.85]])
+    outputs = Turn.load(spec(TURN)).process(packed(crop, crop) | answers, no_calls)
+    first, second = outputs["LINE_CROPS"]
+    assert first[:, :3].tolist() == crop[::-1, ::-1].tolist()
+    assert second[:, :3].tolist() == crop.tolist()
+    assert (first[:, 3:] == 9).all()
+    assert outputs["LINE_ROWS"].tolist() == [0, 1]
+
+
+def test_turn_believes_answers_that_came_by_calls_and_calls_for_its_own_rest():
+    crops = [np.full((2, width, 3), value, np.uint8) for value, width in ((1, 3), (2, 8), (3, 4))]
+    crops[2][0, 0] = 77
+    answers = answered("SIDE", [[0], [0], [1]], [[1.0], [1.0], [1.0]], rest=1)
+    sent: list[Call] = []
+
+    def infer(calls: Sequence[Call]) -> list[Arrays]:
+        sent.extend(calls)
+        return [{"INDEX": np.full((len(c.inputs["CROPS"]), 2), 5, np.int32), "SCORE": np.ones((1, 2))} for c in calls]
+
+    settings = TURN | {"max_batch": "1"}
+    outputs = Turn.load(spec(settings)).process(packed(*crops) | answers, infer)
+    assert outputs["LINE_CROPS"].shape == (1, 2, 8, 3)
+    assert outputs["LINE_ROWS"].tolist() == [1]
+    assert [call.inputs["CROPS"].shape for call in sent] == [(1, 2, 4, 3)] * 2
+    assert outputs["LINE_REST_ROWS"].tolist() == [0, 2]
+    assert sent[1].inputs["CROPS"][0, 1, 3].tolist() == [77, 77, 77]
+
+
+@pytest.fixture
+def label(tmp_path: Path) -> Label:
+    (tmp_path / "labels").mkdir()
+    (tmp_path / "labels" / "detector.txt").write_text("cat\ndog\n")
+    (tmp_path / "labels" / "colour.txt").write_text("red\ngreen\nblue\n")
+    (tmp_path / "labels" / "line.txt").write_text("\na\nb\n \n")
+    settings = {"detector.labels": "labels/detector.txt"}
+    settings |= {"colour.head": "softmax", "colour.labels": "labels/colour.txt", "colour.top_k": "2"}
+    settings |= {"line.head": "ctc", "line.labels": "labels/line.txt", "line.top_k": "1"}
+    return Label.load(spec(settings, tmp_path))
+
+
+def test_label_of_nothing_has_the_right_ranks(label):
+    given = {"CLASS": np.empty(0, np.int32)} | answered("COLOUR", [], []) | answered("LINE", [], [])
+    outputs = label.process(given, no_calls)
+    assert {name: array.shape for name, array in outputs.items()} == {
+        "LABELS": (0,), "COLOUR_LABELS": (0, 2), "COLOUR_SCORES": (0, 2), "LINE_LABELS": (0, 1), "LINE_SCORES": (0, 1),
+    }  # fmt: skip
+    assert outputs["LABELS"].dtype == np.object_
+
+
+def test_label_joins_in_order_and_leaves_empty_what_was_not_asked(label):
+    colour = answered("COLOUR", [[2, 0], [1, 2]], [[0.7, 0.2], [0.9, 0.1]], rest=1)
+    colour |= {"COLOUR_ROWS": np.array([2], np.int32), "COLOUR_REST_ROWS": np.array([0], np.int32)}
+    line = answered("LINE", [[1, 0, 2], [0, 0, 0]], [[0.5, 1, 1.0], [1, 1, 1]])
+    line |= {"LINE_ROWS": np.array([1, 2], np.int32)}
+    outputs = label.process({"CLASS": np.array([1, 0, 1], np.int32)} | colour | line, no_calls)
+    assert outputs["LABELS"].tolist() == [b"dog", b"cat", b"dog"]
+    assert outputs["COLOUR_LABELS"].tolist() == [[b"green", b"blue"], [b"", b""], [b"blue", b"red"]]
+    assert outputs["COLOUR_SCORES"] == pytest.approx(np.array([[0.9, 0.1], [0, 0], [0.7, 0.2]]))
+    assert outputs["LINE_LABELS"].tolist() == [[b""], [b"ab"], [b""]]
+    assert outputs["LINE_SCORES"] == pytest.approx(np.array([[0], [0.75], [0]]))
+
+
+def test_label_refuses_a_class_without_a_name(label):
+    given = {"CLASS": np.array([2], np.int32)} | answered("COLOUR", [], []) | answered("LINE", [], [])
+    with pytest.raises(StageError, match="the network answered class 2, there are names for 0 to 1"):
+        label.process(given, no_calls)
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters", "message"),
+    [
+        (Preprocess, PREPROCESS | {"resize": "fill"}, "should be letterbox or stretch, is 'fill'"),
+        (Crop, CROP | {"family": "yolo"}, "parameter 'family' should be one of"),
+        (Crop, CROP | {"binarize": "0.3"}, "unknown parameter 'binarize'"),
+        (Crop, CROP | {"colour.resize": "fill"}, "a_stage: colour: parameter 'resize' should be stretch or pad"),
+        (Turn, TURN | {"max_batch": "many"}, "parameter 'max_batch' should be a whole number"),
+        (Label, {"detector.labels": "missing.txt"}, "missing.txt should hold one name a line in UTF-8"),
+        (Label, {}, "a_stage: detector: parameter 'labels' is missing"),
+    ],
+)
+def test_wrong_settings_stop_the_model(kind, parameters, message):
+    with pytest.raises(BadSettings, match=message):
+        kind.load(spec(parameters))
