@@ -36,6 +36,8 @@ def answer_of(*counts: int) -> dict[str, np.ndarray]:
 class FakeTransport:
     """Notes every request, and how many were under way at once."""
 
+    unknown = "is not found"  # what is said of an unknown model
+
     def __init__(self, *, max_images="2", models=("text", "text_preprocess", "text_crop"), waits_for=None) -> None:
         self.max_images = max_images
         self.names = models
@@ -89,7 +91,7 @@ class FakeTransport:
 
     def _answered(self, request):
         if request.model != "text":
-            raise NotFound(f"Request for unknown model: '{request.model}' is not found")
+            raise NotFound(f"Request for unknown model: '{request.model}' {self.unknown}")
         images = list(request.inputs[0].data)
         if b"bad" in images:
             raise ServerRefused(f"in ensemble 'text', image {images.index(b'bad')}: cannot be decoded")

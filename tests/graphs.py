@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnxruntime
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
@@ -80,8 +81,6 @@ def pooled_linear(*, opset: int = 13, dtype: int = TensorProto.FLOAT, **keys: An
 
 def run(model: onnx.ModelProto, value: NDArray[Any]) -> dict[str, NDArray[Any]]:
     """The outputs by name."""
-    import onnxruntime
-
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     names = [output.name for output in session.get_outputs()]
     return dict(zip(names, session.run(names, {session.get_inputs()[0].name: value}), strict=True))

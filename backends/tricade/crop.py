@@ -15,7 +15,7 @@ from .chunks import Chunk, chunks_of
 from .cut import crop_box, crop_polygon, fit, fitted_width, is_box, turned_if_tall
 from .detections import FINDERS, Detections, Finder
 from .dispatch import Departure, departure_of
-from .errors import BadRequest, BadSettings
+from .errors import BadSettings
 from .frames import Frame, FrameReader
 from .letterbox import Image, placement_of, size_of
 from .settings import Size, groups_of, settings_from_parameters
@@ -72,7 +72,7 @@ class Target:
 
 
 class Crop(Stage):
-    """FRAME, PIXELS, the detector's output and THRESHOLD to the detections and the classifiers' crops."""
+    """FRAME, PIXELS, MIN_SCORE and the detector's output to the detections and the classifiers' crops."""
 
     def __init__(self, settings: CropSettings, finder: Finder, targets: Mapping[str, Target]) -> None:
         self.settings, self.finder, self.targets = settings, finder, targets
@@ -116,12 +116,8 @@ class Crop(Stage):
         self._frames.close()
 
     def _threshold(self, inputs: Arrays) -> float:
-        given = inputs.get("THRESHOLD")
-        if given is None:
-            return self.settings.threshold
-        if given.shape != (1,) or not 0 <= given[0] <= 1:
-            raise BadRequest(f"THRESHOLD: expected one number from 0 to 1, got {given.tolist()}")
-        return float(given[0])
+        """The request's own, where MIN_SCORE holds one."""
+        return float(inputs["MIN_SCORE"][0]) if len(inputs["MIN_SCORE"]) else self.settings.threshold
 
     def _cut(
         self, frames: list[Frame], found: NDArray[Any], threshold: float

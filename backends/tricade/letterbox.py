@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from .settings import Size
+from .settings import Pad, Size
 
 Image = NDArray[np.uint8]  # (height, width, 3): RGB
 Points = NDArray[np.float32]  # (..., 2): x, y in pixels
@@ -45,19 +45,21 @@ def size_of(image: Image) -> Size:
     return image.shape[0], image.shape[1]
 
 
-def place(image: Image, canvas: Image, *, resize: str, pad: int) -> Placement:
-    """Draw `image` resized into `canvas` (h, w, 3), grey `pad` around it; bilinear, as detectors are trained."""
+def place(image: Image, canvas: Image, *, resize: str, pad: Pad) -> Placement:
+    """Draw `image` resized (bilinear, as detectors are trained) into `canvas` (h, w, 3), `pad` around it."""
     placement = placement_of(size_of(image), size_of(canvas), resize=resize)
     (high, wide), top, left = placement.inside, placement.top, placement.left
-    if (high, wide) != size_of(canvas):
-        canvas.fill(pad)
-    target = canvas[top : top + high, left : left + wide]
-    if (high, wide) == size_of(image):
-        target[...] = image
-    elif target.flags.c_contiguous:
-        cv2.resize(image, (wide, high), dst=target, interpolation=cv2.INTER_LINEAR)
+    if (high, wide) == size_of(canvas):
+        cv2.resize(image, (wide, high), dst=canvas, interpolation=cv2.INTER_LINEAR)
+        return placement
+    inner = image
+    if (high, wide) != size_of(image):
+        inner = cv2.resize(image, (wide, high), interpolation=cv2.INTER_LINEAR)
+    below, right = canvas.shape[0] - high - top, canvas.shape[1] - wide - left
+    if pad == "edge":
+        cv2.copyMakeBorder(inner, top, below, left, right, cv2.BORDER_REPLICATE, dst=canvas)
     else:
-        target[...] = cv2.resize(image, (wide, high), interpolation=cv2.INTER_LINEAR)
+        cv2.copyMakeBorder(inner, top, below, left, right, cv2.BORDER_CONSTANT, dst=canvas, value=(pad, pad, pad))
     return placement
 
 

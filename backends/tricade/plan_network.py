@@ -50,6 +50,7 @@ class PlanNetwork(Network):
                 "correct config.pbtxt, or see that this machine's GPU is visible to Triton"
             )
         try:
+            # Before TensorRT, which takes the process down where there is no GPU (8.6).
             device = open_device(spec.device_id)
             try:
                 return cls(spec, device, file)

@@ -15,7 +15,7 @@ from .decode import picture_from_bytes, pixels_of
 from .errors import BadImage, BadRequest
 from .frames import HANDLE, FrameWriter, Handle
 from .letterbox import place
-from .settings import Size, settings_from_parameters
+from .settings import Pad, Size, settings_from_parameters
 from .stage import Arrays, Infer, ModelSpec, Stage
 
 
@@ -25,7 +25,7 @@ class PreprocessSettings:
 
     size: Size
     resize: str
-    pad: int
+    pad: Pad
     max_images: int
     max_bytes: int
     max_pixels: int
@@ -38,7 +38,12 @@ class PreprocessSettings:
 
 
 class Preprocess(Stage):
-    """IMAGE BYTES [M] to TENSOR [M,h,w,3], FRAME [M,6], PIXELS [P] and SIZE [M,2]."""
+    """IMAGE BYTES [M] to TENSOR [M,h,w,3], FRAME [M,6], PIXELS [P] and SIZE [M,2]; THRESHOLD to MIN_SCORE.
+
+    The whole request is checked here, before anything is computed. (The threshold passes through for another
+    reason too: when an ensemble's optional input feeds only steps whose outputs nobody asked for, Triton up to
+    2.51 counts it as an output of the first step and leaves that out.)
+    """
 
     def __init__(self, settings: PreprocessSettings) -> None:
         self.settings = settings
@@ -49,6 +54,7 @@ class Preprocess(Stage):
         return cls(settings_from_parameters(PreprocessSettings, spec.parameters, where=spec.name))
 
     def process(self, inputs: Arrays, infer: Infer) -> dict[str, NDArray[Any]]:  # noqa: ARG002
+        min_score = _min_score(inputs.get("THRESHOLD"))
         pictures = self._decode(inputs["IMAGE"])
         tensor = np.empty((len(pictures), *self.settings.size, 3), np.uint8)
         handles = np.empty((len(pictures), HANDLE), np.int64)
@@ -65,6 +71,7 @@ class Preprocess(Stage):
             "FRAME": handles,
             "PIXELS": np.concatenate(inline) if inline else np.empty(0, np.uint8),
             "SIZE": handles[:, 4:6].astype(np.int32),
+            "MIN_SCORE": min_score,
         }
 
     def close(self) -> None:
@@ -108,6 +115,15 @@ class Preprocess(Stage):
         pixels_of(picture, pixels)
         self._frames.publish(handle)  # type: ignore[union-attr]
         return handle, pixels
+
+
+def _min_score(threshold: NDArray[np.float32] | None) -> NDArray[np.float32]:
+    """The request's threshold [1], or nothing [0] where the pipeline's own holds."""
+    if threshold is None:
+        return np.empty(0, np.float32)
+    if threshold.shape != (1,) or not 0 <= threshold[0] <= 1:
+        raise BadRequest(f"THRESHOLD: expected one number from 0 to 1, got {threshold.tolist()}")
+    return threshold
 
 
 def _as_bytes(images: NDArray[np.object_]) -> Sequence[bytes]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from types import NoneType
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_type_hints
 
 from .errors import BadSettings
 
 T = TypeVar("T")
 Size = tuple[int, int]  # height, width in pixels
+Pad = int | Literal["edge"]  # a grey level 0 to 255, or the outermost pixels repeated
 
 
 def _boolean(text: str) -> bool:
@@ -26,6 +27,14 @@ def _size(text: str) -> Size:
     return height, width
 
 
+def _pad(text: str) -> Pad:
+    if text == "edge":
+        return "edge"
+    if not 0 <= int(text) <= 255:
+        raise ValueError(text)
+    return int(text)
+
+
 # How a field's type reads its text, and what the text should look like.
 _READERS: dict[Any, tuple[Callable[[str], Any], str]] = {
     str: (str, "text"),
@@ -33,6 +42,7 @@ _READERS: dict[Any, tuple[Callable[[str], Any], str]] = {
     float: (float, "a number"),
     bool: (_boolean, "true or false"),
     Size: (_size, "height,width"),
+    Pad: (_pad, "a grey level from 0 to 255, or edge"),
     tuple[int, ...]: (_integers, "whole numbers separated by commas"),
 }
 

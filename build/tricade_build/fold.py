@@ -132,7 +132,7 @@ def _measured(model: onnx.ModelProto, front: Front, entry: onnx.ValueInfoProto) 
     batch, height, width, _ = front.shapes(PROBED)[0]
     dtype = FLOATS[entry.type.tensor_type.elem_type]
     output = model.graph.output[0]
-    value = Runtime(model, optimized=False).run(np.zeros((batch, 3, height, width), dtype))[output.name]
+    value = Runtime(model).run(np.zeros((batch, 3, height, width), dtype))[output.name]
     if value.dtype not in FLOATS.values() or value.shape[:1] != (batch,):
         raise FoldError(
             f"expected an output of FLOAT or FLOAT16 for each image, found {value.dtype} {list(value.shape)} for a "

@@ -73,11 +73,11 @@ def turn_parameters(pipeline: Pipeline, name: str, upright_names: tuple[str, ...
 
 
 def label_parameters(pipeline: Pipeline) -> dict[str, str]:
-    parameters = {"detector.labels": "labels/detector.txt"}
+    parameters = {"detector.labels": "detector.txt"}
     for name, classifier in pipeline.classifiers.items():
         parameters |= {
             f"{name}.head": classifier.head,
-            f"{name}.labels": f"labels/{name}.txt",
+            f"{name}.labels": f"{name}.txt",
             f"{name}.top_k": str(classifier.top_k),
         }
     return parameters

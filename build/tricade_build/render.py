@@ -32,7 +32,7 @@ def render(wiring: Wiring, *, origin: str, max_delay_us: int, names: Mapping[str
             files[folder / "config.pbtxt"] = _text(plan, wiring.name, origin)
             files[folder / "configs" / "onnxruntime.pbtxt"] = _text(onnx, wiring.name, origin)
     for network, labels in names.items():
-        path = PurePosixPath(f"{wiring.name}_label", "labels", f"{network}.txt")
+        path = PurePosixPath(f"{wiring.name}_label", f"{network}.txt")
         files[path] = "".join(f"{label}\n" for label in labels).encode()
     for model in [wiring.name, *(step.model for step in wiring.steps)]:
         files[PurePosixPath(model, VERSION, ".gitkeep")] = b""

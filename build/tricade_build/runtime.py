@@ -20,11 +20,9 @@ WIRE_TYPES: Mapping[str, str] = {
 class Runtime:
     """A graph of one input, ready to run on the CPU."""
 
-    def __init__(self, model: onnx.ModelProto, *, optimized: bool = True) -> None:
+    def __init__(self, model: onnx.ModelProto) -> None:
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 4
-        if not optimized:
-            options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         try:
             self._session = onnxruntime.InferenceSession(
                 model.SerializeToString(), options, providers=["CPUExecutionProvider"]

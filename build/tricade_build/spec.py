@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator
 
+from tricade.settings import Pad
+
 from .families import FAMILIES
 from .heads import HEADS
 
@@ -41,6 +43,7 @@ def _known(names: Any) -> AfterValidator:
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 Count = Annotated[int, Field(ge=1)]
+Grey = Annotated[int, Field(ge=0, le=255)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Size = tuple[Count, Count]  # height, width in pixels
 Triple = tuple[float, float, float]
@@ -69,12 +72,11 @@ class Normalize(Section):
         return min(255, max(0, round(sum(self.mean) / 3)))
 
 
-def _detector_pad(data: dict[str, Any]) -> int:
-    # Pad with 114, the grey that box detectors are trained on; a segmentation network gets its mean.
+def _detector_pad(data: dict[str, Any]) -> Pad:
+    # Pad with 114, the grey that box detectors are trained on. A segmentation network sees a border of any colour
+    # as a thing: PP-OCR finds text at the edge of an empty picture unless its own edge is repeated.
     family = FAMILIES.get(data.get("family", ""))
-    if family is None or family.finds_boxes:
-        return 114
-    return _mean_pad(data)
+    return 114 if family is None or family.finds_boxes else "edge"
 
 
 def _mean_pad(data: dict[str, Any]) -> int:
@@ -103,7 +105,7 @@ class Detector(Network):
 
     family: Annotated[str, _known(FAMILIES)] = Field(description="one of " + ", ".join(sorted(FAMILIES)))
     resize: Literal["letterbox", "stretch"] = Field(default="letterbox", description="letterbox or stretch")
-    pad: int = Field(default_factory=_detector_pad, ge=0, le=255, description="a grey level, 0 to 255")
+    pad: Grey | Literal["edge"] = Field(default_factory=_detector_pad, description="a grey level, 0 to 255, or edge")
     threshold: Share = Field(default=0.25, description="the lowest score that counts, 0 to 1")
     iou: Share = Field(default=0.5, description="the overlap above which the weaker box goes, 0 to 1")
     max_detections: int = Field(
@@ -122,7 +124,7 @@ class Classifier(Network):
 
     head: Annotated[str, _known(HEADS)] = Field(description="one of " + ", ".join(sorted(HEADS)))
     resize: Literal["stretch", "pad"] = Field(default="stretch", description="stretch or pad")
-    pad: int = Field(default_factory=_mean_pad, ge=0, le=255, description="a grey level, 0 to 255")
+    pad: Grey = Field(default_factory=_mean_pad, description="a grey level, 0 to 255")
     widths: tuple[Count, ...] | None = Field(default=None, description="ascending widths in pixels, e.g. [320, 640]")
     classes: tuple[str, ...] | None = Field(default=None, min_length=1, description="names out of detector.labels")
     top_k: Count = Field(default=1, description="a whole number from 1")

@@ -13,6 +13,7 @@ from .shapes import Shapes
 from .spec import Classifier, Pipeline
 
 THRESHOLD = Tensor("THRESHOLD", "FP32", (1,))
+MIN_SCORE = Tensor("MIN_SCORE", "FP32", (-1,))
 SIZE = Tensor("SIZE", "INT32", (-1, 2))
 FRAME = Tensor("FRAME", "INT64", (-1, 6))
 PIXELS = Tensor("PIXELS", "UINT8", (-1,))
@@ -76,8 +77,8 @@ def _preprocess(pipeline: Pipeline, image: Tensor, tensor: Tensor) -> Step:
     return Step(
         model=f"{pipeline.name}_preprocess",
         backend="preprocess",
-        inputs=(image,),
-        outputs=(_batched(tensor), FRAME, PIXELS, SIZE),
+        inputs=(image, THRESHOLD),
+        outputs=(_batched(tensor), FRAME, PIXELS, SIZE, MIN_SCORE),
         parameters=preprocess_parameters(pipeline),
         instances=pipeline.instances.preprocess,
     )
@@ -105,7 +106,7 @@ def _crop(pipeline: Pipeline, shapes: Mapping[str, Shapes], found: tuple[str, ..
     return Step(
         model=f"{pipeline.name}_crop",
         backend="crop",
-        inputs=(*candidates, FRAME, PIXELS, THRESHOLD),
+        inputs=(*candidates, FRAME, PIXELS, MIN_SCORE),
         outputs=(*FOUND, CLASS, *made),
         parameters=crop_parameters(pipeline, found, boxes=FAMILIES[pipeline.detector.family].finds_boxes),
         instances=pipeline.instances.crop,

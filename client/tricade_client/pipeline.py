@@ -96,7 +96,7 @@ class Pipeline:
         except (NotFound, Unavailable) as error:
             if "unknown model" not in str(error).lower():
                 raise
-            raise await self._explained(context) from error.__cause__
+            raise await self._explained(error, context) from error.__cause__
         return results_from_arrays(arrays, images=len(pictures))
 
     def _request(self, pictures: Sequence[Picture], options: Options) -> Request:
@@ -111,13 +111,14 @@ class Pipeline:
                 self._max_images = max(1, int(parameters["max_images"]))
         return self._max_images
 
-    async def _explained(self, context: Context) -> TricadeError:
+    async def _explained(self, error: TricadeError, context: Context) -> TricadeError:
         """Why the server does not know the model, with the pipelines that are there."""
         said = f"{self.settings.url}: no pipeline {self.settings.pipeline!r} is ready there"
         try:
             names = await self._open().models(context)
-        except TricadeError:  # listing models may be forbidden
-            return NotFound(f"{said}; see which there are: tricade status")
+        except TricadeError:  # listing models may be forbidden, and a server that stops lists none
+            stopping = isinstance(error, Unavailable) or "no available versions" in str(error)
+            return (Unavailable if stopping else NotFound)(f"{said}; see which there are: tricade status")
         there = sorted(name for name in names if f"{name}_preprocess" in names)
         if self.settings.pipeline in there:
             return Unavailable(f"{said}, though the server has it; see why: tricade status")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator
+from http.client import HTTPConnection
 from typing import Any
 
 import pytest
@@ -61,6 +62,13 @@ def test_is_reached_from_this_host_alone(served: Project) -> None:
     assert {one["HostIp"] for port in published.values() for one in port or ()} == {"127.0.0.1"}
 
 
+@pytest.mark.parametrize("path", ["repository/models/text/unload", "systemsharedmemory/region/x/register"])
+def test_refuses_control_by_whoever_reaches_a_port(served: Project, path: str) -> None:
+    triton = HTTPConnection("127.0.0.1", served.ports[1], timeout=10)
+    triton.request("POST", f"/v2/{path}", body="{}")
+    assert triton.getresponse().status == 403
+
+
 def test_stops_in_time_and_starts_again_at_once(served: Project) -> None:
     began = time.time()
     served.compose("stop")
@@ -85,9 +93,11 @@ def test_gpu_profile_reserves_one_and_starts_from_the_floor() -> None:
     for name in ("prepare-gpu", "serve-gpu"):
         (device,) = services[name]["deploy"]["resources"]["reservations"]["devices"]
         assert (device["driver"], device["count"], device["capabilities"]) == ("nvidia", 1, ["gpu"])
-        release = re.fullmatch(r".*/tritonserver:(\d+)\.(\d+)-py3", services[name]["build"]["args"]["BASE_IMAGE"])
-        assert release is not None
-        assert tuple(map(int, release.groups())) >= FLOOR
+        assert services[name]["image"] == "tricade:gpu"
+    base = services["prepare-gpu"]["build"]["args"]["BASE_IMAGE"]
+    release = re.fullmatch(r".*/tritonserver:(\d+)\.(\d+)-py3", base)
+    assert release is not None, base
+    assert tuple(map(int, release.groups())) >= FLOOR
 
 
 def test_both_profiles_are_confined_alike(services: dict[str, Any]) -> None:

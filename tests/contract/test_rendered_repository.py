@@ -62,7 +62,7 @@ def test_every_stage_takes_its_settings(rendered: Path) -> None:
 
 
 def test_the_alphabet_has_a_name_for_every_class_of_the_recognizer(rendered: Path) -> None:
-    names = (rendered / "text_label" / "labels" / "text.txt").read_text(encoding="utf-8").split("\n")
+    names = (rendered / "text_label" / "text.txt").read_text(encoding="utf-8").split("\n")
 
     # PP-OCRv6: a blank, 18708 characters, a space; nothing behind the last line.
     assert len(names) == 18710 + 1

@@ -148,12 +148,14 @@ def tensorrt(engine: Engine | None, *, says: Sequence[str] = ()) -> ModuleType:
     return module
 
 
+_Error = IntEnum("cudaError_t", ["cudaSuccess", "cudaErrorMemoryAllocation", "cudaErrorNoDevice"], start=0)
+
+
 class Cuda(ModuleType):
     """`cuda.bindings.runtime` with its GPU's memory in this process."""
 
     cudaStreamNonBlocking = 1  # noqa: N815 - its name
     cudaMemcpyKind = IntEnum("cudaMemcpyKind", ["cudaMemcpyHostToDevice", "cudaMemcpyDeviceToHost"])  # noqa: N815
-    cudaError_t = IntEnum("cudaError_t", ["cudaSuccess", "cudaErrorMemoryAllocation", "cudaErrorNoDevice"], start=0)
 
     def __init__(self, *, devices: int = 1, memory: int = 1 << 30) -> None:
         super().__init__("runtime")
@@ -163,44 +165,44 @@ class Cuda(ModuleType):
         self.copies: list[tuple[str, int]] = []
 
     def cudaGetDeviceCount(self) -> tuple[Any, ...]:  # noqa: N802
-        return (self.cudaError_t(0 if self.devices else 2), self.devices)
+        return (_Error(0 if self.devices else 2), self.devices)
 
     def cudaGetErrorString(self, error: Any) -> tuple[Any, ...]:  # noqa: N802
-        return (self.cudaError_t(0), [b"no error", b"out of memory", b"no CUDA-capable device is detected"][error])
+        return (_Error(0), [b"no error", b"out of memory", b"no CUDA-capable device is detected"][error])
 
     def cudaSetDevice(self, index: int) -> tuple[Any, ...]:  # noqa: N802
-        return (self.cudaError_t(0 if index < self.devices else 2),)
+        return (_Error(0 if index < self.devices else 2),)
 
     def cudaGetDeviceProperties(self, _index: int) -> tuple[Any, ...]:  # noqa: N802
-        return (self.cudaError_t(0), SimpleNamespace(name=b"Fake GPU\0\0"))
+        return (_Error(0), SimpleNamespace(name=b"Fake GPU\0\0"))
 
     def cudaStreamCreateWithFlags(self, _flags: int) -> tuple[Any, ...]:  # noqa: N802
         self.streams.append(7)
-        return (self.cudaError_t(0), 7)
+        return (_Error(0), 7)
 
     def cudaStreamDestroy(self, stream: int) -> tuple[Any, ...]:  # noqa: N802
         self.streams.remove(stream)
-        return (self.cudaError_t(0),)
+        return (_Error(0),)
 
     def cudaStreamSynchronize(self, _stream: int) -> tuple[Any, ...]:  # noqa: N802
-        return (self.cudaError_t(0),)
+        return (_Error(0),)
 
     def cudaMalloc(self, size: int) -> tuple[Any, ...]:  # noqa: N802
         if size > self.memory:
-            return (self.cudaError_t(1), None)
+            return (_Error(1), None)
         memory = ctypes.create_string_buffer(size)
         self.held[ctypes.addressof(memory)] = memory
-        return (self.cudaError_t(0), ctypes.addressof(memory))
+        return (_Error(0), ctypes.addressof(memory))
 
     cudaMallocHost = cudaMalloc  # noqa: N815
 
     def cudaFree(self, address: int) -> tuple[Any, ...]:  # noqa: N802
         del self.held[address]
-        return (self.cudaError_t(0),)
+        return (_Error(0),)
 
     cudaFreeHost = cudaFree  # noqa: N815
 
     def cudaMemcpyAsync(self, to: int, source: int, size: int, kind: Any, _stream: int) -> tuple[Any, ...]:  # noqa: N802
         self.copies.append((kind.name.removeprefix("cudaMemcpy"), size))
         ctypes.memmove(to, source, size)
-        return (self.cudaError_t(0),)
+        return (_Error(0),)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import cascade
 import pytest
 import running
 
-import cascade
 from tricade_build.build import build
 from tricade_build.models import fetch
 

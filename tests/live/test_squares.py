@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
+import cascade
 import numpy as np
 import pytest
 
-import cascade
 from tricade_client import Result
 
 BATCH = 8  # the classifier's max_batch

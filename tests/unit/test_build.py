@@ -98,6 +98,20 @@ def test_another_network_in_the_same_file_and_damaged_weights_are_built_again(tm
     assert build(path, repository=repository).built == ()
 
 
+def test_weights_in_a_file_of_their_own_count_as_the_networks(tmp_path: Path, repository: Path) -> None:
+    path = cascade.write(tmp_path)
+    options = {"save_as_external_data": True, "location": "weights.bin", "size_threshold": 0}
+    onnx.save(cascade.colour_model(), tmp_path / "colour.onnx", **options)
+    build(path, repository=repository)
+    assert build(path, repository=repository).built == ()
+
+    weights = bytearray((tmp_path / "weights.bin").read_bytes())
+    weights[0] ^= 1
+    (tmp_path / "weights.bin").write_bytes(weights)
+
+    assert build(path, repository=repository).built == ("squares_colour",)
+
+
 @pytest.mark.parametrize(
     ("change", "error", "said"),
     [

@@ -184,6 +184,14 @@ def test_an_unknown_pipeline(flavour, models, kind, message):
         flavour(flavour.fake(models=models), pipeline="nope").detect(b"1")
 
 
+def test_a_server_that_stops_is_unavailable(flavour):
+    """While it drains it knows no models and lists none: not the pipeline's name is wrong."""
+    transport = flavour.fake(models=None)
+    transport.unknown = "has no available versions"
+    with pytest.raises(Unavailable, match="no pipeline 'nope' is ready there"):
+        flavour(transport, pipeline="nope").detect(b"1")
+
+
 @pytest.mark.parametrize("in_flight", [1, 3])
 def test_streams_keep_order_and_bound(flavour, in_flight):
     transport = flavour.fake(waits_for=in_flight)

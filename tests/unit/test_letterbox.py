@@ -31,6 +31,12 @@ def test_place_pads_with_grey_and_centres():
     assert canvas[:, :, 0].tolist() == [[114, 114, 200, 200, 200, 200, 114, 114]] * 4
 
 
+def test_place_repeats_the_edge():
+    canvas = np.zeros((1, 6, 3), np.uint8)
+    place(np.array([[[10] * 3, [20] * 3]], np.uint8), canvas, resize="letterbox", pad="edge")
+    assert canvas[0, :, 0].tolist() == [10, 10, 10, 20, 20, 20]
+
+
 def test_place_leaves_the_picture_alone():
     picture = np.arange(12, dtype=np.uint8).reshape(2, 2, 3)
     canvas = np.empty_like(picture)

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gpu.fakes import Cuda, Engine, Format, tensorrt
+
 from tricade import cuda, plan_network
 from tricade.errors import BadRequest, EngineMisfit, StageError
 from tricade.plan import check_fit, check_outputs, largest_inputs, plan_from_engine
@@ -33,7 +34,7 @@ def classifier(**changes):
             {"CROPS": ((1, 2, 4, 3), (4, 2, 4, 3), (8, 2, 4, 3))},
         ],
         compute=compute,
-        infer=lambda shapes: {name: (shapes["CROPS"][0], 1) for name in ("INDEX", "SCORE")},
+        infer=lambda shapes: dict.fromkeys(("INDEX", "SCORE"), (shapes["CROPS"][0], 1)),
         **changes,
     )
 
@@ -65,7 +66,7 @@ def fake_cuda(monkeypatch):
 
 
 @pytest.fixture
-def load(monkeypatch, tmp_path, fake_cuda):  # noqa: ARG001 - a GPU must be there
+def load(monkeypatch, tmp_path, fake_cuda):
     """Loads a fake engine as if it were deserialized from a plan."""
     (tmp_path / "1").mkdir()
     (tmp_path / "1" / "model.plan").write_bytes(b"plan")
@@ -294,7 +295,7 @@ def test_close_gives_everything_back(load, fake_cuda):
 
 
 def test_a_model_that_does_not_load_holds_nothing(load, fake_cuda):
-    with pytest.raises(EngineMisfit, match="^text_orientation: config.pbtxt has max_batch_size 16"):
+    with pytest.raises(EngineMisfit, match=r"^text_orientation: config\.pbtxt has max_batch_size 16"):
         load(classifier(), max_batch_size=16)
     assert not fake_cuda.held
     assert not fake_cuda.streams
@@ -333,19 +334,19 @@ def test_a_gpu_or_a_file_that_is_missing_is_named(load, fake_cuda, devices, chan
 
 
 @pytest.mark.parametrize("missing", ["tensorrt", "cuda"])
-def test_a_package_that_is_missing_is_named(load, monkeypatch, missing):
+def test_a_package_that_is_missing_is_named(load, monkeypatch, tmp_path, missing):
     load(classifier()).close()
     for name in {"tensorrt": ["tensorrt"], "cuda": [cuda.BINDINGS, cuda.OLDER_BINDINGS]}[missing]:
         monkeypatch.setitem(sys.modules, name, None)
     plan_network._tensorrt.cache_clear()
     with pytest.raises(EngineMisfit, match=f"needs the Python package {missing}"):
-        PlanNetwork.load(specification(load.__closure__[1].cell_contents))
+        PlanNetwork.load(specification(tmp_path))
 
 
 def test_our_own_folder_is_not_taken_for_the_package(monkeypatch):
     monkeypatch.delitem(sys.modules, "tensorrt", raising=False)
     monkeypatch.setattr(sys, "path", [str(Path(plan_network.__file__).parents[1])])
     plan_network._tensorrt.cache_clear()
-    with pytest.raises(EngineMisfit, match="cannot be imported: found .*tensorrt'] in its place"):
+    with pytest.raises(EngineMisfit, match=r"cannot be imported: found .*tensorrt'\] in its place"):
         plan_network._tensorrt()
     monkeypatch.delitem(sys.modules, "tensorrt")

@@ -79,14 +79,14 @@ def test_candidates_follow_max_detections(parse: Any, max_detections: int, candi
     [
         ({}, 114),
         ({"normalize": {"mean": [50, 60, 70]}}, 114),
-        ({"family": "dbnet"}, 0),
-        ({"family": "dbnet", "normalize": {"mean": [123.7, 116.3, 103.5]}}, 114),
-        ({"family": "dbnet", "normalize": {"mean": [127.5, 127.5, 127.5]}}, 128),
-        ({"family": "dbnet", "normalize": {"mean": [-3, -3, -3]}}, 0),
+        ({"family": "dbnet"}, "edge"),
+        ({"family": "dbnet", "normalize": {"mean": [127.5, 127.5, 127.5]}}, "edge"),
+        ({"family": "dbnet", "pad": 114}, 114),
         ({"pad": 7}, 7),
+        ({"pad": "edge"}, "edge"),
     ],
 )
-def test_pad_follows_family_and_mean(parse: Any, detector: dict[str, Any], pad: int) -> None:
+def test_pad_follows_the_family(parse: Any, detector: dict[str, Any], pad: int | str) -> None:
     assert parse(spec(detector)).detector.pad == pad
 
 

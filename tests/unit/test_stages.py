@@ -118,7 +118,8 @@ FOUND = [
 def inline(*pictures: np.ndarray) -> dict[str, np.ndarray]:
     offsets = np.cumsum([0, *[picture.size for picture in pictures]])
     frames = [(0, 0, 0, offset, *picture.shape[:2]) for offset, picture in zip(offsets, pictures, strict=False)]
-    return {"FRAME": np.array(frames, np.int64), "PIXELS": np.concatenate([p.reshape(-1) for p in pictures])}
+    pixels = np.concatenate([picture.reshape(-1) for picture in pictures])
+    return {"FRAME": np.array(frames, np.int64), "PIXELS": pixels, "MIN_SCORE": np.empty(0, np.float32)}
 
 
 def candidates(*per_image: Sequence[tuple[float, ...]]) -> dict[str, np.ndarray]:
@@ -192,19 +193,27 @@ def test_crop_filters_by_class():
 
 @pytest.mark.parametrize(("threshold", "count"), [([0.85], 1), ([0.3], 4), ([0.0], 4)])
 def test_a_request_may_bring_its_own_threshold(threshold, count):
-    given = inline(painted()) | candidates(FOUND) | {"THRESHOLD": np.array(threshold, np.float32)}
+    given = inline(painted()) | candidates(FOUND) | {"MIN_SCORE": np.array(threshold, np.float32)}
     assert Crop.load(spec(CROP)).process(given, echo)["COUNT"].tolist() == [count]
 
 
 @pytest.mark.parametrize("threshold", [[], [0.1, 0.2], [1.5], [float("nan")]])
-def test_a_threshold_that_is_none_is_refused(threshold):
-    given = inline(painted()) | candidates(FOUND) | {"THRESHOLD": np.array(threshold, np.float32)}
+def test_a_threshold_that_is_none_is_refused(preprocess, threshold):
+    given = images(Image.new("RGB", (1, 1))) | {"THRESHOLD": np.array(threshold, np.float32)}
     with pytest.raises(BadRequest, match="THRESHOLD: expected one number from 0 to 1"):
-        Crop.load(spec(CROP)).process(given, echo)
+        preprocess.process(given, no_calls)
+
+
+@pytest.mark.parametrize("threshold", [None, 0.0, 0.5, 1.0])
+def test_a_threshold_passes_through(preprocess, threshold):
+    given = images(Image.new("RGB", (1, 1)))
+    if threshold is not None:
+        given["THRESHOLD"] = np.array([threshold], np.float32)
+    assert preprocess.process(given, no_calls)["MIN_SCORE"].tolist() == ([] if threshold is None else [threshold])
 
 
 def test_a_stale_handle_is_an_error():
-    given = candidates([]) | {"FRAME": np.array([[77, 0, 1, 0, 2, 2]]), "PIXELS": np.empty(0, np.uint8)}
+    given = inline(np.zeros((2, 2, 3), np.uint8)) | candidates([]) | {"FRAME": np.array([[77, 0, 1, 0, 2, 2]])}
     with pytest.raises(FrameLost, match="the process that decoded the picture is gone"):
         Crop.load(spec(CROP)).process(given, no_calls)
 
