@@ -19,6 +19,11 @@ from .stage import Arrays, Infer, ModelSpec, Stage
 
 
 @dataclass(frozen=True)
+class NoSettings:
+    """All of this stage's parameters belong to a network."""
+
+
+@dataclass(frozen=True)
 class DetectorLabels:
     """`labels` is a file in the model's folder: one class a line."""
 
@@ -54,7 +59,8 @@ class Label(Stage):
 
     @classmethod
     def load(cls, spec: ModelSpec) -> Self:
-        _, groups = groups_of(spec.parameters)
+        plain, groups = groups_of(spec.parameters)
+        settings_from_parameters(NoSettings, plain, where=spec.name)
         detector = settings_from_parameters(DetectorLabels, groups.pop("detector", {}), where=f"{spec.name}: detector")
         heads = {
             name: settings_from_parameters(HeadLabels, group, where=f"{spec.name}: {name}")

@@ -55,12 +55,16 @@ class ModelSpec:
 def spec_from_config(
     config: Mapping[str, Any], *, directory: Path, version: int, device_id: int | None = None
 ) -> ModelSpec:
-    """From a model configuration as Triton writes it in JSON (whole numbers may be text)."""
+    """From a model configuration as Triton writes it in JSON (whole numbers may be text).
+
+    Parameters in capitals are for others, `FORCE_CPU_ONLY_INPUT_TENSORS` for the Python backend say.
+    """
+    parameters = config.get("parameters", {}).items()
     return ModelSpec(
         name=config["name"],
         directory=directory,
         version=version,
-        parameters={name: value["string_value"] for name, value in config.get("parameters", {}).items()},
+        parameters={name: value["string_value"] for name, value in parameters if not name.isupper()},
         inputs=tuple(_tensor(entry) for entry in config["input"]),
         outputs=tuple(_tensor(entry) for entry in config["output"]),
         max_batch_size=int(config.get("max_batch_size", 0)),

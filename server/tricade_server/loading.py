@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from io import BytesIO
 
+from google.protobuf import json_format
 from PIL import Image
 
 from .control import Control
@@ -16,53 +17,69 @@ from .repository import ServedModel
 Say = Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class Loaded:
-    """How a model runs; `why` is empty where it runs as it was built."""
+class Loader:
+    """Loads the models of a repository, and one of them again when it has lost a process."""
 
-    model: str
-    why: str = ""
+    def __init__(self, control: Control, models: Sequence[ServedModel], say: Say) -> None:
+        self._control, self._say = control, say
+        self._models = {model.name: model for model in models}
+        self._fallen_back: set[str] = set()
+        self._restarts: dict[str, int] = {}
 
+    def load_all(self) -> None:
+        """Load and warm up everything; raises `LoadFailed` naming the first model that cannot be served."""
+        steps = [model for model in self._models.values() if not model.is_ensemble]
+        with ThreadPoolExecutor(max(1, len(steps))) as pool:
+            reasons = list(pool.map(self._load_step, steps))
+        for model, why in zip(steps, reasons, strict=True):
+            if why:
+                self._say(f"{model.name} runs on ONNX Runtime: {why}")
+        for model in self._models.values():
+            if model.is_ensemble:
+                self._load(model.name)
+                self._control.warm_up(model.name, _blank_picture())
 
-def load_all(control: Control, models: Sequence[ServedModel], say: Say) -> list[Loaded]:
-    """Load everything; raises `LoadFailed` naming the first model that cannot be served."""
-    steps = [model for model in models if not model.is_ensemble]
-    with ThreadPoolExecutor(max(1, len(steps))) as pool:
-        loaded = list(pool.map(lambda model: _load(control, model), steps))
-    for result in loaded:
-        if result.why:
-            say(f"{result.model} runs on ONNX Runtime: {result.why}")
-    for model in models:
-        if model.is_ensemble:
-            control.load(model.name)
-            control.warm_up(model.name, _blank_picture())
-            loaded.append(Loaded(model.name))
-    return loaded
+    def reload(self, name: str) -> None:
+        """Load a model afresh, all its instances; raises `LoadFailed`.
 
+        Triton neither restarts a dead stub nor reloads a model whose configuration is the same, so this one
+        differs in a parameter nobody reads.
+        """
+        model = self._models[name]
+        self._restarts[name] = self._restarts.get(name, 0) + 1
+        config = json.loads(model.fallback() if name in self._fallen_back else _as_json(model))
+        config.setdefault("parameters", {})["TRICADE_RESTARTS"] = {"string_value": str(self._restarts[name])}
+        self._load(name, json.dumps(config))
 
-def _load(control: Control, model: ServedModel) -> Loaded:
-    if not model.is_plan:
-        _load_or_say_which(control, model.name)
-        return Loaded(model.name)
-    why = "" if model.plan.is_file() else f"there is no {model.plan.name} in version {model.version}"
-    if not why:
+    def _load_step(self, model: ServedModel) -> str:
+        """Load a network or a stage; returns why it had to fall back."""
+        if not model.is_plan:
+            self._load(model.name)
+            return ""
+        why = "" if model.plan.is_file() else f"there is no {model.plan.name} in version {model.version}"
+        if not why:
+            try:
+                self._control.load(model.name)
+                return ""
+            except LoadFailed as error:
+                why = " ".join(str(error).split())
         try:
-            control.load(model.name)
-            return Loaded(model.name)
+            self._load(model.name, model.fallback())
+        except BadRepository as error:
+            raise LoadFailed(f"{model.name} cannot be loaded: {why}, and {error}") from error
+        self._fallen_back.add(model.name)
+        return why
+
+    def _load(self, name: str, config: str | None = None) -> None:
+        try:
+            self._control.load(name, config)
         except LoadFailed as error:
-            why = " ".join(str(error).split())
-    try:
-        _load_or_say_which(control, model.name, model.fallback())
-    except BadRepository as error:
-        raise LoadFailed(f"{why}, and {error}") from error
-    return Loaded(model.name, why)
+            raise LoadFailed(f"{name} cannot be loaded: {error}") from error
 
 
-def _load_or_say_which(control: Control, model: str, config: str | None = None) -> None:
-    try:
-        control.load(model, config)
-    except LoadFailed as error:
-        raise LoadFailed(f"{model} cannot be loaded: {error}") from error
+def _as_json(model: ServedModel) -> str:
+    text: str = json_format.MessageToJson(model.config, preserving_proto_field_name=True)
+    return text
 
 
 def _blank_picture() -> bytes:

@@ -1,4 +1,4 @@
-"""The server's log on its way to ours, without what a machine without a GPU makes it say at every start."""
+"""The server's log on its way to ours: what matters passes, and what it says about its end is noticed."""
 
 from __future__ import annotations
 
@@ -15,18 +15,30 @@ HARMLESS = (
     "DCGM unable to start",
     "unable to create stream for",
 )
+# Its words when no call is in flight any more and only unloading remains.
+DRAINED = "All models are stopped, unloading models"
 
 
-def pass_on(log: IO[bytes], *, verbose: bool) -> threading.Thread:
-    """Copy `log` to standard error, line by line, until it ends; `verbose` leaves nothing out."""
+class ServerLog(threading.Thread):
+    """Copies warnings and errors to standard error until the log ends; everything when `verbose`."""
 
-    def copy() -> None:
-        for line in log:
+    def __init__(self, log: IO[bytes], *, verbose: bool) -> None:
+        super().__init__(name="triton-log", daemon=True)
+        self.drained = threading.Event()  # also set when the log ends
+        self._log, self._verbose = log, verbose
+
+    def run(self) -> None:
+        for line in self._log:
             text = line.decode(errors="replace")
-            if verbose or not any(phrase in text for phrase in HARMLESS):
+            if DRAINED in text:
+                self.drained.set()
+            if self._verbose or not _is_noise(text):
                 sys.stderr.write(text)
                 sys.stderr.flush()
+        self.drained.set()
 
-    thread = threading.Thread(target=copy, name="triton-log", daemon=True)
-    thread.start()
-    return thread
+
+def _is_noise(text: str) -> bool:
+    """Information (`I1130 04:34:09.848478 …`), tables, and what is harmless."""
+    information = text.startswith("I") and text[1:5].isdigit()
+    return information or text.startswith(("+", "|", "\n")) or any(phrase in text for phrase in HARMLESS)

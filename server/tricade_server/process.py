@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,12 +17,13 @@ from tricade.frames import remove_dead_rings
 
 from .errors import LoadFailed, PortTaken
 from .installation import Installation
-from .log import pass_on
+from .log import ServerLog
 
 SHARED_MEMORY = Path("/dev/shm")
 # The server refuses clients that register a region of this prefix, so ours begins with it.
 REGION_PREFIX = "triton_python_backend_shm_region_"
 RESTRICTED = "model-repository,shared-memory,trace,logging"
+UNLOAD_TIMEOUT_S = 10
 _PR_SET_PDEATHSIG = 1
 
 
@@ -35,6 +35,10 @@ class Endpoints:
     grpc_port: int = 8001
     http_port: int = 8000
     metrics_port: int = 8002
+
+    def __str__(self) -> str:
+        ports = {"grpc": self.grpc_port, "http": self.http_port, "metrics": self.metrics_port}
+        return ", ".join(f"{name} {self.host}:{port}" for name, port in ports.items())
 
     def check_free(self) -> None:
         """Raise `PortTaken` for the first port another process has."""
@@ -62,7 +66,7 @@ class TritonProcess:
     admin: str
     region_prefix: str
     exit_timeout_s: int
-    log: threading.Thread
+    log: ServerLog
     _stopped: bool = field(default=False, init=False)
 
     def check_alive(self) -> None:
@@ -78,8 +82,9 @@ class TritonProcess:
         self._stopped = True
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
+            self.log.drained.wait(self.exit_timeout_s + 5)
             with suppress(subprocess.TimeoutExpired):
-                self.process.wait(self.exit_timeout_s + 5)
+                self.process.wait(UNLOAD_TIMEOUT_S)  # it cannot unload a model whose stub has died
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         code = self.process.wait()
@@ -111,7 +116,6 @@ def start_triton(
         "--exit-on-error=false",
         f"--exit-timeout-secs={exit_timeout_s}",
         f"--backend-config=python,shm-region-prefix-name={prefix}",
-        f"--log-info={'true' if verbose else 'false'}",
         f"--http-address={endpoints.host}",
         f"--http-port={endpoints.http_port}",
         f"--http-restricted-api={RESTRICTED}:tricade-admin={admin}",
@@ -131,7 +135,8 @@ def start_triton(
         preexec_fn=_end_with_parent,
     )
     assert process.stdout is not None
-    log = pass_on(process.stdout, verbose=verbose)
+    log = ServerLog(process.stdout, verbose=verbose)
+    log.start()
     return TritonProcess(process, endpoints, admin, prefix, exit_timeout_s, log)
 
 

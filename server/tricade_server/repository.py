@@ -47,7 +47,8 @@ class ServedModel:
             raise BadRepository(
                 f"{self.name} has no {file.name} in version {self.version} to fall back to; run: tricade build"
             )
-        return json_format.MessageToJson(config, preserving_proto_field_name=True, indent=None)
+        text: str = json_format.MessageToJson(config, preserving_proto_field_name=True)
+        return text
 
 
 def read_repository(repository: Path) -> list[ServedModel]:

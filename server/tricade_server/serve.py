@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,9 +15,12 @@ from tricade.frames import remove_dead_rings
 from .backends import backend_directory
 from .control import Control
 from .installation import find_triton
-from .loading import Say, load_all
-from .process import Endpoints, TritonProcess, start_triton
+from .loading import Loader, Say
+from .process import Endpoints, start_triton
 from .repository import read_repository
+from .stubs import StubWatch
+
+CHECK_EVERY_S = 0.25
 
 
 class _Stop(Exception):
@@ -24,8 +28,8 @@ class _Stop(Exception):
 
 
 @contextmanager
-def serving(repository: Path, endpoints: Endpoints, *, say: Say, verbose: bool = False) -> Iterator[TritonProcess]:
-    """A server with every pipeline of `repository` loaded and warm; stopped on the way out."""
+def serving(repository: Path, endpoints: Endpoints, *, say: Say, verbose: bool = False) -> Iterator[StubWatch]:
+    """A server with every pipeline of `repository` loaded and warm, stopped on the way out; yields its watch."""
     models = read_repository(repository)
     installation = find_triton()
     remove_dead_rings()
@@ -41,13 +45,11 @@ def serving(repository: Path, endpoints: Endpoints, *, say: Say, verbose: bool =
         try:
             with Control(endpoints, triton.admin) as control:
                 control.wait_until_live(triton.check_alive)
-                load_all(control, models, say)
-            names = ", ".join(model.name for model in models if model.is_ensemble)
-            say(
-                f"{names} ready: grpc {endpoints.host}:{endpoints.grpc_port}, "
-                f"http {endpoints.host}:{endpoints.http_port}, metrics {endpoints.host}:{endpoints.metrics_port}"
-            )
-            yield triton
+                loader = Loader(control, models, say)
+                loader.load_all()
+                watch = StubWatch(triton, loader.reload, say)
+                say(f"{', '.join(model.name for model in models if model.is_ensemble)} ready: {endpoints}")
+                yield watch
         finally:
             triton.stop()
 
@@ -56,10 +58,10 @@ def serve(repository: Path, endpoints: Endpoints, *, say: Say, verbose: bool = F
     """Serve until SIGTERM or SIGINT, then drain; raises `ServeError` where that cannot be."""
     with _signals_raise():
         try:
-            with serving(repository, endpoints, say=say, verbose=verbose) as triton:
+            with serving(repository, endpoints, say=say, verbose=verbose) as watch:
                 while True:
-                    triton.process.wait()
-                    triton.check_alive()
+                    watch.check()
+                    time.sleep(CHECK_EVERY_S)
         except _Stop:
             say("stopped")
 

@@ -57,6 +57,10 @@ def test_is_confined(served: Project) -> None:
     assert served.shell("touch /tmp/x").returncode == 0
 
 
+def test_reports_to_nobody(served: Project) -> None:
+    assert ".cache" not in served.shell("ls -A /tmp").stdout, "ONNX Runtime's telemetry keeps its database there"
+
+
 def test_is_reached_from_this_host_alone(served: Project) -> None:
     published = served.inspect("serve")["NetworkSettings"]["Ports"]
     assert {one["HostIp"] for port in published.values() for one in port or ()} == {"127.0.0.1"}

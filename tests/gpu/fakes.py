@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, IntEnum
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
+
+from tricade.stage import ModelSpec, Tensor
 
 _TYPES_8 = ["FLOAT", "HALF", "INT8", "INT32", "BOOL", "UINT8", "FP8"]
 DataType = {
@@ -206,3 +209,38 @@ class Cuda(ModuleType):
         self.copies.append((kind.name.removeprefix("cudaMemcpy"), size))
         ctypes.memmove(to, source, size)
         return (_Error(0),)
+
+
+def classifier(**changes: Any) -> Engine:
+    """Sums each crop's bytes: `INDEX` is the sum, `SCORE` half of it."""
+
+    def compute(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+        sums = inputs["CROPS"].sum(axis=(1, 2, 3), dtype=np.int32)[:, None]
+        return {"INDEX": sums, "SCORE": sums / 2}
+
+    return Engine(
+        inputs={"CROPS": ("UINT8", (-1, 2, -1, 3))},
+        outputs={"INDEX": ("INT32", (-1, 1)), "SCORE": ("FLOAT", (-1, 1))},
+        profiles=[
+            {"CROPS": ((1, 2, 4, 3), (4, 2, 4, 3), (8, 2, 8, 3))},
+            {"CROPS": ((1, 2, 4, 3), (4, 2, 4, 3), (8, 2, 4, 3))},
+        ],
+        compute=compute,
+        infer=lambda shapes: dict.fromkeys(("INDEX", "SCORE"), (shapes["CROPS"][0], 1)),
+        **changes,
+    )
+
+
+def specification(directory: Path = Path(), **changes: Any) -> ModelSpec:
+    spec = ModelSpec(
+        name="text_orientation",
+        directory=directory,
+        version=1,
+        parameters={},
+        inputs=(Tensor("CROPS", "UINT8", (2, -1, 3)),),
+        outputs=(Tensor("INDEX", "INT32", (1,)), Tensor("SCORE", "FP32", (1,))),
+        max_batch_size=8,
+        instances=1,
+        device_id=0,
+    )
+    return replace(spec, **changes)

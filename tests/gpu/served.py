@@ -107,7 +107,8 @@ def try_served(client: grpc.InferenceServerClient) -> dict[str, Any]:
     found["batch 17"] = _refused(client, 17)
     found["batch 0"] = _refused(client, 0)
     for rows in (1, 16):
-        found[f"batch {rows} served p50 ms"] = median_ms(lambda rows=rows: _infer(client, "one", random_crops(rows)))
+        crops = random_crops(rows)
+        found[f"batch {rows} served p50 ms"] = median_ms(lambda crops=crops: _infer(client, "one", crops))
     for name in ("one", "two"):
         found[f"{name}, 32 callers"] = _merged(client, name)
     found["stubs of two"] = sum(b"two_0" in command for command in _command_lines())

@@ -28,6 +28,15 @@ def repository(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def squares_repository(repository, tmp_path_factory) -> Path:
+    """The fixture cascade alone, for servers that are hurt on purpose."""
+    folder = tmp_path_factory.mktemp("squares_alone")
+    for model in repository.glob("squares*"):
+        (folder / model.name).symlink_to(model)
+    return folder
+
+
+@pytest.fixture(scope="session")
 def server(repository):
     """The server and where it listens; it must leave nothing behind."""
     with running.served(repository) as server:

@@ -296,13 +296,12 @@ def test_turn_believes_answers_that_came_by_calls_and_calls_for_its_own_rest():
 
 @pytest.fixture
 def label(tmp_path: Path) -> Label:
-    (tmp_path / "labels").mkdir()
-    (tmp_path / "labels" / "detector.txt").write_text("cat\ndog\n")
-    (tmp_path / "labels" / "colour.txt").write_text("red\ngreen\nblue\n")
-    (tmp_path / "labels" / "line.txt").write_text("\na\nb\n \n")
-    settings = {"detector.labels": "labels/detector.txt"}
-    settings |= {"colour.head": "softmax", "colour.labels": "labels/colour.txt", "colour.top_k": "2"}
-    settings |= {"line.head": "ctc", "line.labels": "labels/line.txt", "line.top_k": "1"}
+    (tmp_path / "detector.txt").write_text("cat\ndog\n")
+    (tmp_path / "colour.txt").write_text("red\ngreen\nblue\n")
+    (tmp_path / "line.txt").write_text("\na\nb\n \n")
+    settings = {"detector.labels": "detector.txt"}
+    settings |= {"colour.head": "softmax", "colour.labels": "colour.txt", "colour.top_k": "2"}
+    settings |= {"line.head": "ctc", "line.labels": "line.txt", "line.top_k": "1"}
     return Label.load(spec(settings, tmp_path))
 
 
@@ -344,6 +343,7 @@ def test_label_refuses_a_class_without_a_name(label):
         (Turn, TURN | {"max_batch": "many"}, "parameter 'max_batch' should be a whole number"),
         (Label, {"detector.labels": "missing.txt"}, "missing.txt should hold one name a line in UTF-8"),
         (Label, {}, "a_stage: detector: parameter 'labels' is missing"),
+        (Label, {"detector.labels": "x.txt", "top_k": "1"}, "a_stage: unknown parameter 'top_k'"),
     ],
 )
 def test_wrong_settings_stop_the_model(kind, parameters, message):

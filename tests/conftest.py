@@ -1,0 +1,5 @@
+"""For all tests."""
+
+import os
+
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
