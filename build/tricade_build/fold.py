@@ -143,12 +143,15 @@ def _measured(model: onnx.ModelProto, front: Front, entry: onnx.ValueInfoProto) 
 
 
 def _add_front(nodes: Nodes, front: Front, entry: onnx.ValueInfoProto) -> None:
-    """Transpose and order the colours while a pixel is one byte; measured cheapest on the CPU."""
+    """Bytes to floats first, since TensorRT knows UINT8 at the borders of a graph only; then to NCHW.
+
+    On ONNX Runtime this order is as fast as transposing bytes, normalizing before it four times slower.
+    """
     kind = entry.type.tensor_type.elem_type
-    pixels = nodes.add("Transpose", front.name, perm=[0, 3, 1, 2])
+    pixels = nodes.cast(front.name, TensorProto.FLOAT)
+    pixels = nodes.add("Transpose", pixels, perm=[0, 3, 1, 2])
     if front.normalize.colour == "bgr":
         pixels = nodes.add("Gather", pixels, nodes.integers(2, 1, 0), axis=1)
-    pixels = nodes.cast(pixels, TensorProto.FLOAT)
     for op, values, neutral in (("Sub", front.normalize.mean, 0.0), ("Div", front.normalize.std, 1.0)):
         if any(value != neutral for value in values):
             pixels = nodes.add(op, pixels, nodes.constant(np.array(values, np.float32).reshape(1, 3, 1, 1)))

@@ -69,9 +69,10 @@ class TritonProcess:
     log: ServerLog
     _stopped: bool = field(default=False, init=False)
 
-    def check_alive(self) -> None:
-        """Raise `LoadFailed` where the server has ended by itself."""
-        if (code := self.process.poll()) is not None:
+    def check_alive(self, *, within_s: float = 0.0) -> None:
+        """Raise `LoadFailed` where the server has ended by itself, or does so within that time."""
+        with suppress(subprocess.TimeoutExpired):
+            code = self.process.wait(within_s)
             self.log.join(5)
             raise LoadFailed(f"tritonserver ended by itself with exit code {code}; its log above says why")
 

@@ -13,6 +13,7 @@ from .process import TritonProcess
 
 STUB = "triton_python_backend_stub"
 MOST_DEATHS, WITHIN_S = 5, 60.0
+ENDING_S = 10.0
 
 
 class StubWatch:
@@ -31,7 +32,11 @@ class StubWatch:
         for model in sorted({model for pid, model in self._known.items() if pid not in running}):
             self._note_death(model)
             self._say(f"{model}: a process of it has died; it is loaded again")
-            self._reload(model)
+            try:
+                self._reload(model)
+            except LoadFailed:
+                self._triton.check_alive(within_s=ENDING_S)  # a server that ends loses its stubs first
+                raise
             self._known = stubs_of(self._triton.process.pid)
 
     def _note_death(self, model: str) -> None:
