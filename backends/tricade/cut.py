@@ -11,10 +11,19 @@ from numpy.typing import NDArray
 from .letterbox import Image
 
 
+def padded(points: NDArray[np.float32], share: float) -> NDArray[np.float32]:
+    """A box (4,) or corners (4, 2) grown by `share` of its own sides in each direction."""
+    if share == 0:
+        return points
+    corners = points.reshape(-1, 2)
+    centre = corners.mean(axis=0)
+    return (centre + (corners - centre) * (1 + 2 * share)).reshape(points.shape)
+
+
 def crop_box(picture: Image, box: NDArray[np.float32]) -> Image:
-    """The pixels a box (left, top, right, bottom) touches, as a view; at least 1 × 1."""
+    """The pixels a box (left, top, right, bottom) touches, as a view; at least 1 × 1, all of them inside."""
     height, width = picture.shape[:2]
-    left, top = min(math.floor(box[0]), width - 1), min(math.floor(box[1]), height - 1)
+    left, top = (max(0, min(math.floor(start), side - 1)) for start, side in zip(box[:2], (width, height), strict=True))
     right, bottom = max(math.ceil(box[2]), left + 1), max(math.ceil(box[3]), top + 1)
     return picture[top:bottom, left:right]
 

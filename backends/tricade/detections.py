@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,18 +27,32 @@ class Detections:
     def __len__(self) -> int:
         return len(self.scores)
 
+    def large(self, min_size: float) -> Detections:
+        """Those at least `min_size` pixels wide and high, and never those without any area."""
+        left, top, right, bottom = self.boxes.T
+        width, height = right - left, bottom - top
+        return self[(np.minimum(width, height) > 0) & (width >= min_size) & (height >= min_size)]
+
+    def moved(self, left: int, top: int) -> Detections:
+        """The same with the picture's origin elsewhere."""
+        if left == top == 0:
+            return self
+        shift = np.array([left, top], np.float32)
+        return Detections(self.boxes + np.tile(shift, 2), self.corners + shift, self.scores, self.classes)
+
     def __getitem__(self, which: NDArray[Any] | slice) -> Detections:
         return Detections(self.boxes[which], self.corners[which], self.scores[which], self.classes[which])
 
 
 class Finder(ABC):
-    """Reads `tensor`, the detector's output for one picture."""
+    """Reads `tensor`, the detector's output for one tile; above `overlap`, two tiles have found the same thing."""
 
     tensor: str
+    overlap: float
 
     @abstractmethod
     def find(self, output: NDArray[Any], placement: Placement, *, threshold: float) -> Detections:
-        """Detections with at least `threshold`, mapped back to the picture; none without area there."""
+        """Detections with at least `threshold`, in the tile's pixels and clipped to it."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +68,11 @@ class CandidatesFinder(Finder):
         kept = suppress(likely[:, :4], scores, classes, iou_threshold=self.iou)
         boxes = to_picture(likely[kept, :4].reshape(-1, 2, 2), placement).reshape(-1, 4)
         corners = boxes[:, [0, 1, 2, 1, 2, 3, 0, 3]].reshape(-1, 4, 2)
-        return _with_area(Detections(boxes, corners, scores[kept], classes[kept]))
+        return Detections(boxes, corners, scores[kept], classes[kept])
+
+    @property
+    def overlap(self) -> float:  # type: ignore[override]
+        return self.iou
 
 
 @dataclass(frozen=True)
@@ -61,18 +80,47 @@ class DbnetFinder(Finder, DbnetSettings):
     """MAP (h, w) of a text detector; rotated boxes, class 0."""
 
     tensor = "MAP"
+    overlap = 0.5
 
     def find(self, output: NDArray[Any], placement: Placement, *, threshold: float) -> Detections:
         corners, scores = lines_of(output, self, threshold=threshold)
         corners = to_picture(corners, placement)
         boxes = np.concatenate([corners.min(axis=1), corners.max(axis=1)], axis=1)
-        return _with_area(Detections(boxes, corners, scores, np.zeros(len(scores), np.int32)))
+        return Detections(boxes, corners, scores, np.zeros(len(scores), np.int32))
 
 
 FINDERS: dict[str, type[Finder]] = {"candidates": CandidatesFinder, "dbnet": DbnetFinder}
 
 
-def _with_area(found: Detections) -> Detections:
-    """Drop what lies outside the picture or has no width or height in it."""
-    left, top, right, bottom = found.boxes.T
-    return found[(right > left) & (bottom > top)]
+def merged(parts: Sequence[Detections], *, overlap: float) -> Detections:
+    """The detections of all tiles of a picture, best first.
+
+    Of two of one class from different tiles that share more than `overlap` of the smaller one's area, the better
+    stays: a thing cut by a tile's border is a part of what another tile sees whole, which IoU would not notice.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    every = Detections(
+        np.concatenate([part.boxes for part in parts]),
+        np.concatenate([part.corners for part in parts]),
+        np.concatenate([part.scores for part in parts]),
+        np.concatenate([part.classes for part in parts]),
+    )
+    tile = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+    kept: list[int] = []
+    waiting = np.argsort(-every.scores, kind="stable")
+    while len(waiting):
+        best, waiting = waiting[0], waiting[1:]
+        kept.append(int(best))
+        same = (every.classes[waiting] == every.classes[best]) & (tile[waiting] != tile[best])
+        waiting = waiting[~(same & (_shared(every.boxes[best], every.boxes[waiting]) > overlap))]
+    return every[np.array(kept, np.int64)]
+
+
+def _shared(box: NDArray[np.float32], others: Boxes) -> NDArray[np.float32]:
+    """How much of the smaller one's area a box (4,) shares with each of the others (n, 4)."""
+    width = np.minimum(box[2], others[:, 2]) - np.maximum(box[0], others[:, 0])
+    height = np.minimum(box[3], others[:, 3]) - np.maximum(box[1], others[:, 1])
+    areas = (others[:, 2] - others[:, 0]) * (others[:, 3] - others[:, 1])
+    smaller = np.minimum(areas, (box[2] - box[0]) * (box[3] - box[1]))
+    return np.clip(width, 0, None) * np.clip(height, 0, None) / smaller

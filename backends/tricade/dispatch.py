@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,8 @@ from .chunks import Chunk
 from .stage import Arrays, Call
 
 Crops = NDArray[np.uint8]  # (n, h, w, 3): RGB
-ANSWER = ("INDEX", "SCORE")
+ANSWERS = ("INDEX", "SCORE")
+_TYPES = {"INDEX": np.int32, "SCORE": np.float32, "EMBEDDING": np.float32}
 
 
 @dataclass(frozen=True)
@@ -25,16 +26,17 @@ class Departure:
     rows: NDArray[np.int32]
     calls: tuple[Call, ...]
     rest_rows: NDArray[np.int32]
+    answers: tuple[str, ...]
 
     def outputs(self, answers: Sequence[Arrays]) -> dict[str, NDArray[Any]]:
-        """The tensors of `<C>_CROPS` to `<C>_REST_SCORE`, with the answers to `calls`."""
+        """The tensors of `<C>_CROPS` to `<C>_REST_…`, with the answers to `calls`."""
         prefix = self.classifier.upper()
+        rest = {name: _stacked([answer[name] for answer in answers], name) for name in self.answers}
         return {
             f"{prefix}_CROPS": self.edge,
             f"{prefix}_ROWS": self.rows,
             f"{prefix}_REST_ROWS": self.rest_rows,
-            f"{prefix}_REST_INDEX": _stacked([answer["INDEX"] for answer in answers], np.int32),
-            f"{prefix}_REST_SCORE": _stacked([answer["SCORE"] for answer in answers], np.float32),
+            **{f"{prefix}_REST_{name}": array for name, array in rest.items()},
         }
 
 
@@ -46,41 +48,51 @@ def departure_of(
     chunks: Sequence[Chunk],
     draw: Callable[[Chunk], Crops],
     blank: Crops,
+    answers: tuple[str, ...] = ANSWERS,
 ) -> Departure:
-    """Send `chunks` on their way; `rows` are the detections of the crops, `blank` (1, h, w, 3) goes where none is."""
+    """Send `chunks` on their way; `rows` are the detections of the crops, `blank` (1, h, w, 3) goes where none is,
+    `answers` are the network's outputs."""
     if not chunks:
-        return Departure(classifier, blank, rows, (), rows)
-    calls = tuple(Call(model, {"CROPS": draw(chunk)}, ANSWER) for chunk in chunks[1:])
+        return Departure(classifier, blank, rows, (), rows, answers)
+    calls = tuple(Call(model, {"CROPS": draw(chunk)}, answers) for chunk in chunks[1:])
     rest = [rows[chunk.positions] for chunk in chunks[1:]]
-    return Departure(classifier, draw(chunks[0]), rows[chunks[0].positions], calls, np.concatenate([rows[:0], *rest]))
+    first, rest_rows = chunks[0], np.concatenate([rows[:0], *rest])
+    return Departure(classifier, draw(first), rows[first.positions], calls, rest_rows, answers)
 
 
 @dataclass(frozen=True)
 class Answers:
-    """A classifier's answers in order of detections: `rows` (r,) of them, `index` and `score` (r, t)."""
+    """A classifier's answers in order of detections: `rows` (r,) of them, and (r, t) by the network's outputs."""
 
     rows: NDArray[np.int32]
-    index: NDArray[np.int32]
-    score: NDArray[np.float32]
+    values: Mapping[str, NDArray[Any]]
 
     @classmethod
-    def joined(cls, classifier: str, inputs: Arrays) -> Answers:
+    def joined(cls, classifier: str, inputs: Arrays, names: Sequence[str] = ANSWERS) -> Answers:
         """From the edge's answers and the rest's; blanks are trimmed."""
         prefix = classifier.upper()
         edge_rows = inputs[f"{prefix}_ROWS"]
         rows = np.concatenate([edge_rows, inputs[f"{prefix}_REST_ROWS"]])
-        index, score = (
-            _stacked([inputs[f"{prefix}_{name}"][: len(edge_rows)], inputs[f"{prefix}_REST_{name}"]], dtype)
-            for name, dtype in zip(ANSWER, (np.int32, np.float32), strict=True)
-        )
         order = np.argsort(rows, kind="stable")
-        return cls(rows[order], index[order], score[order])
+        values = {
+            name: _stacked([inputs[f"{prefix}_{name}"][: len(edge_rows)], inputs[f"{prefix}_REST_{name}"]], name)[order]
+            for name in names
+        }
+        return cls(rows[order], values)
+
+    @property
+    def index(self) -> NDArray[np.int32]:
+        return self.values["INDEX"]
+
+    @property
+    def score(self) -> NDArray[np.float32]:
+        return self.values["SCORE"]
 
 
-def _stacked(parts: Sequence[NDArray[Any]], dtype: Any) -> NDArray[Any]:
+def _stacked(parts: Sequence[NDArray[Any]], name: str) -> NDArray[Any]:
     """Rows of several lengths in one array, zeros behind the shorter ones (for CTC: blanks)."""
     length = max((part.shape[1] for part in parts), default=0)
-    stacked = np.zeros((sum(len(part) for part in parts), length), dtype)
+    stacked = np.zeros((sum(len(part) for part in parts), length), _TYPES[name])
     start = 0
     for part in parts:
         stacked[start : start + len(part), : part.shape[1]] = part

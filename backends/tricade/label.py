@@ -32,15 +32,20 @@ class DetectorLabels:
 
 @dataclass(frozen=True)
 class HeadLabels:
-    """`head` says how the answers read, `labels` is the file of names, `top_k` how many answers there are."""
+    """`head` says how the answers read. For names: `labels` is their file, `top_k` how many answers there are,
+    those below `threshold` are left empty. For an embedding: `dim` is its length."""
 
     head: str
-    labels: str
-    top_k: int
+    labels: str = ""
+    top_k: int = 1
+    threshold: float = 0.0
+    dim: int = 0
 
     def __post_init__(self) -> None:
-        if self.head not in ("softmax", "sigmoid", "ctc"):
-            raise ValueError(f"parameter 'head' should be softmax, sigmoid or ctc, is {self.head!r}")
+        if self.head not in ("softmax", "sigmoid", "ctc", "embedding"):
+            raise ValueError(f"parameter 'head' should be softmax, sigmoid, ctc or embedding, is {self.head!r}")
+        if (self.head == "embedding") != (self.labels == "") or (self.head == "embedding") != (self.dim > 0):
+            raise ValueError(f"head {self.head!r} needs {'dim' if self.head == 'embedding' else 'labels'} and no other")
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,8 @@ class Head:
 
 
 class Label(Stage):
-    """CLASS [N] and the classifiers' answers to LABELS [N], `<C>_LABELS` and `<C>_SCORES` [N,k]."""
+    """CLASS [N] and the classifiers' answers to LABELS [N], `<C>_LABELS` and `<C>_SCORES` [N,k], or
+    `<C>_EMBEDDING` [N,D]."""
 
     def __init__(self, classes: tuple[str, ...], heads: Mapping[str, Head]) -> None:
         self.classes, self.heads = classes, heads
@@ -62,19 +68,23 @@ class Label(Stage):
         plain, groups = groups_of(spec.parameters)
         settings_from_parameters(NoSettings, plain, where=spec.name)
         detector = settings_from_parameters(DetectorLabels, groups.pop("detector", {}), where=f"{spec.name}: detector")
-        heads = {
+        settings = {
             name: settings_from_parameters(HeadLabels, group, where=f"{spec.name}: {name}")
             for name, group in groups.items()
         }
-        return cls(
-            _names(spec.directory / detector.labels),
-            {name: Head(head, _names(spec.directory / head.labels)) for name, head in heads.items()},
-        )
+        heads = {
+            name: Head(head, _names(spec.directory / head.labels) if head.labels else ())
+            for name, head in settings.items()
+        }
+        return cls(_names(spec.directory / detector.labels), heads)
 
     def process(self, inputs: Arrays, infer: Infer) -> dict[str, NDArray[Any]]:  # noqa: ARG002
         classes = inputs["CLASS"]
         outputs: dict[str, NDArray[Any]] = {"LABELS": _encoded([_name(self.classes, index) for index in classes])}
         for name, head in self.heads.items():
+            if head.settings.head == "embedding":
+                outputs[f"{name.upper()}_EMBEDDING"] = _embeddings(head, name, inputs, len(classes))
+                continue
             labels, scores = _answers(head, Answers.joined(name, inputs), len(classes))
             outputs |= {f"{name.upper()}_LABELS": labels, f"{name.upper()}_SCORES": scores}
         return outputs
@@ -89,9 +99,19 @@ def _answers(head: Head, answers: Answers, count: int) -> tuple[NDArray[np.objec
             text, scores[row, 0] = text_of(index, score, head.names)
             labels[row, 0] = text.encode()
         else:
-            labels[row] = [_name(head.names, place).encode() for place in index]
-            scores[row] = score
+            sure = score >= head.settings.threshold
+            labels[row, sure] = [_name(head.names, place).encode() for place in index[sure]]
+            scores[row, sure] = score[sure]
     return labels, scores
+
+
+def _embeddings(head: Head, name: str, inputs: Arrays, count: int) -> NDArray[np.float32]:
+    """Vectors (count, dim); zeros for rows without an answer."""
+    answers = Answers.joined(name, inputs, ("EMBEDDING",))
+    vectors = np.zeros((count, head.settings.dim), np.float32)
+    if len(answers.rows):
+        vectors[answers.rows] = answers.values["EMBEDDING"]
+    return vectors
 
 
 def _name(names: tuple[str, ...], index: int) -> str:

@@ -17,6 +17,7 @@ from .frames import HANDLE, FrameWriter, Handle
 from .letterbox import place
 from .settings import Pad, Size, settings_from_parameters
 from .stage import Arrays, Infer, ModelSpec, Stage
+from .tiles import Tiles, tiles_of
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,9 @@ class PreprocessSettings:
     max_pixels: int
     ring_bytes: int
     ring_slots: int
+    tile: Size | None = None
+    overlap: float = 0.2
+    max_tiles: int | None = None  # no limit but max_images where pictures are not cut
 
     def __post_init__(self) -> None:
         if self.resize not in ("letterbox", "stretch"):
@@ -38,7 +42,7 @@ class PreprocessSettings:
 
 
 class Preprocess(Stage):
-    """IMAGE BYTES [M] to TENSOR [M,h,w,3], FRAME [M,6], PIXELS [P] and SIZE [M,2]; THRESHOLD to MIN_SCORE.
+    """IMAGE BYTES [M] to TENSOR [T,h,w,3], TILES [T,5], FRAME [M,6], PIXELS [P], SIZE [M,2]; THRESHOLD to MIN_SCORE.
 
     The whole request is checked here, before anything is computed. (The threshold passes through for another
     reason too: when an ensemble's optional input feeds only steps whose outputs nobody asked for, Triton up to
@@ -56,7 +60,8 @@ class Preprocess(Stage):
     def process(self, inputs: Arrays, infer: Infer) -> dict[str, NDArray[Any]]:  # noqa: ARG002
         min_score = _min_score(inputs.get("THRESHOLD"))
         pictures = self._decode(inputs["IMAGE"])
-        tensor = np.empty((len(pictures), *self.settings.size, 3), np.uint8)
+        tiles = self._tiles(pictures)
+        tensor = np.empty((len(tiles), *self.settings.size, 3), np.uint8)
         handles = np.empty((len(pictures), HANDLE), np.int64)
         inline: list[NDArray[np.uint8]] = []
         used = 0
@@ -65,9 +70,13 @@ class Preprocess(Stage):
             if handles[index, 0] == 0:
                 inline.append(pixels.reshape(-1))
                 used += pixels.size
-            place(pixels, tensor[index], resize=self.settings.resize, pad=self.settings.pad)
+            for row in np.flatnonzero(tiles[:, 0] == index):
+                left, top, right, bottom = tiles[row, 1:]
+                part = pixels[top:bottom, left:right]
+                place(part, tensor[row], resize=self.settings.resize, pad=self.settings.pad)
         return {
             "TENSOR": tensor,
+            "TILES": tiles,
             "FRAME": handles,
             "PIXELS": np.concatenate(inline) if inline else np.empty(0, np.uint8),
             "SIZE": handles[:, 4:6].astype(np.int32),
@@ -97,6 +106,21 @@ class Preprocess(Stage):
                 "split the list into several requests"
             )
         return [self._decode_one(index, data) for index, data in enumerate(_as_bytes(images))]
+
+    def _tiles(self, pictures: list[Image]) -> Tiles:
+        """The parts of all pictures that the detector sees; raises `BadRequest` where they are too many."""
+        settings = self.settings
+        parts = [
+            tiles_of(index, (picture.height, picture.width), tile=settings.tile, overlap=settings.overlap)
+            for index, picture in enumerate(pictures)
+        ]
+        count = sum(map(len, parts))
+        if settings.max_tiles is not None and count > settings.max_tiles:
+            raise BadRequest(
+                f"IMAGE: expected at most {settings.max_tiles} tiles in a request, got {count} of {len(pictures)} "
+                "images; send fewer or smaller images"
+            )
+        return np.concatenate(parts)
 
     def _decode_one(self, index: int, data: bytes) -> Image:
         limits = self.settings

@@ -11,6 +11,7 @@ from .errors import BadSettings
 
 T = TypeVar("T")
 Size = tuple[int, int]  # height, width in pixels
+Names = tuple[str, ...]
 Pad = int | Literal["edge"]  # a grey level 0 to 255, or the outermost pixels repeated
 
 
@@ -43,6 +44,7 @@ _READERS: dict[Any, tuple[Callable[[str], Any], str]] = {
     bool: (_boolean, "true or false"),
     Size: (_size, "height,width"),
     Pad: (_pad, "a grey level from 0 to 255, or edge"),
+    Names: (lambda text: tuple(text.split(",")), "names separated by commas"),
     tuple[int, ...]: (_integers, "whole numbers separated by commas"),
 }
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from typing_extensions import Self
 
 from .chunks import Chunk, chunks_of
-from .dispatch import Answers, departure_of
-from .settings import Size, settings_from_parameters
+from .dispatch import ANSWERS, Answers, departure_of
+from .settings import Names, Size, settings_from_parameters
 from .stage import Arrays, Infer, ModelSpec, Stage
 
 
@@ -28,6 +28,7 @@ class TurnSettings:
     pad: int
     max_batch: int
     widths: tuple[int, ...] | None = None
+    answers: Names = ANSWERS
 
     @property
     def steps(self) -> tuple[int, ...]:
@@ -66,6 +67,7 @@ class Turn(Stage):
             chunks=chunks_of(widths, settings.steps, max_batch=settings.max_batch),
             draw=draw,
             blank=np.full((1, height, settings.steps[0], 3), settings.pad, np.uint8),
+            answers=settings.answers,
         )
         return departure.outputs(infer(departure.calls))
 

@@ -15,6 +15,7 @@ from .spec import Classifier, Pipeline
 THRESHOLD = Tensor("THRESHOLD", "FP32", (1,))
 MIN_SCORE = Tensor("MIN_SCORE", "FP32", (-1,))
 SIZE = Tensor("SIZE", "INT32", (-1, 2))
+TILES = Tensor("TILES", "INT32", (-1, 5))
 FRAME = Tensor("FRAME", "INT64", (-1, 6))
 PIXELS = Tensor("PIXELS", "UINT8", (-1,))
 FOUND = (
@@ -78,7 +79,7 @@ def _preprocess(pipeline: Pipeline, image: Tensor, tensor: Tensor) -> Step:
         model=f"{pipeline.name}_preprocess",
         backend="preprocess",
         inputs=(image, THRESHOLD),
-        outputs=(_batched(tensor), FRAME, PIXELS, SIZE, MIN_SCORE),
+        outputs=(_batched(tensor), TILES, FRAME, PIXELS, SIZE, MIN_SCORE),
         parameters=preprocess_parameters(pipeline),
         instances=pipeline.instances.preprocess,
     )
@@ -106,7 +107,7 @@ def _crop(pipeline: Pipeline, shapes: Mapping[str, Shapes], found: tuple[str, ..
     return Step(
         model=f"{pipeline.name}_crop",
         backend="crop",
-        inputs=(*candidates, FRAME, PIXELS, MIN_SCORE),
+        inputs=(*candidates, TILES, FRAME, PIXELS, MIN_SCORE),
         outputs=(*FOUND, CLASS, *made),
         parameters=crop_parameters(pipeline, found, boxes=FAMILIES[pipeline.detector.family].finds_boxes),
         instances=pipeline.instances.crop,

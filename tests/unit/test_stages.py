@@ -79,6 +79,23 @@ def test_preprocess_sends_inline_what_finds_no_place(preprocess):
     assert outputs["PIXELS"][300:303].tolist() == [0, 0, 255]
 
 
+def test_preprocess_cuts_large_pictures_into_tiles():
+    stage = Preprocess.load(spec(PREPROCESS | {"tile": "32,64", "overlap": "0.25", "max_tiles": "8"}))
+    left, right = Image.new("RGB", (80, 32), "red"), Image.new("RGB", (10, 10), "blue")
+    left.paste((0, 255, 0), (40, 0, 80, 32))
+    outputs = stage.process(images(left, right), no_calls)
+    assert outputs["TILES"].tolist() == [
+        [0, 0, 0, 80, 32], [0, 0, 0, 64, 32], [0, 16, 0, 80, 32], [1, 0, 0, 10, 10],
+    ]  # fmt: skip
+    assert outputs["SIZE"].tolist() == [[32, 80], [10, 10]]
+    assert outputs["TENSOR"].shape == (4, 32, 64, 3)
+    assert outputs["TENSOR"][1, 0, [0, 39, 40, 63]].tolist() == [[255, 0, 0]] * 2 + [[0, 255, 0]] * 2
+    assert outputs["TENSOR"][2, 0, [0, 23, 24, 63]].tolist() == [[255, 0, 0]] * 2 + [[0, 255, 0]] * 2
+    with pytest.raises(BadRequest, match="expected at most 8 tiles in a request, got 9 of 3 images"):
+        stage.process(images(left, left, left), no_calls)
+    stage.close()
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -119,7 +136,13 @@ def inline(*pictures: np.ndarray) -> dict[str, np.ndarray]:
     offsets = np.cumsum([0, *[picture.size for picture in pictures]])
     frames = [(0, 0, 0, offset, *picture.shape[:2]) for offset, picture in zip(offsets, pictures, strict=False)]
     pixels = np.concatenate([picture.reshape(-1) for picture in pictures])
-    return {"FRAME": np.array(frames, np.int64), "PIXELS": pixels, "MIN_SCORE": np.empty(0, np.float32)}
+    tiles = [(index, 0, 0, picture.shape[1], picture.shape[0]) for index, picture in enumerate(pictures)]
+    return {
+        "FRAME": np.array(frames, np.int64),
+        "PIXELS": pixels,
+        "TILES": np.array(tiles, np.int32),
+        "MIN_SCORE": np.empty(0, np.float32),
+    }
 
 
 def candidates(*per_image: Sequence[tuple[float, ...]]) -> dict[str, np.ndarray]:
@@ -229,6 +252,43 @@ def test_crop_packs_crops_of_their_own_widths_for_turn():
     assert outputs["LINE_PACKED_ROWS"].tolist() == [0, 1, 2]
 
 
+def test_tiles_of_one_picture_are_put_together():
+    """A thing in the overlap of two tiles is found twice, one cut by a border once whole and once in part."""
+    picture = np.zeros((100, 200, 3), np.uint8)
+    picture[20:40, 60:80] = 50
+    tiles = [(0, 0, 0, 100, 100), (0, 60, 0, 160, 100), (0, 100, 0, 200, 100)]
+    found = candidates(
+        [(60, 20, 80, 40, 0.8, 0), (90, 50, 100, 60, 0.6, 0)],
+        [(0, 20, 20, 40, 0.9, 0), (30, 50, 60, 60, 0.7, 0)],
+        [(0, 0, 10, 10, 0.5, 0)],
+    )
+    outputs = Crop.load(spec(CROP)).process(inline(picture) | found | {"TILES": np.array(tiles, np.int32)}, echo)
+    assert outputs["COUNT"].tolist() == [3]
+    assert outputs["BOXES"].tolist() == [[60, 20, 80, 40], [90, 50, 120, 60], [100, 0, 110, 10]]
+    assert outputs["SCORES"].tolist() == pytest.approx([0.9, 0.7, 0.5])
+    assert outputs["COLOUR_CROPS"][0, 2, 2].tolist() == [50, 50, 50]
+
+
+@pytest.mark.parametrize(("min_size", "count"), [("0", 3), ("10", 3), ("10.5", 0)])
+def test_small_things_can_be_left_out(min_size, count):
+    outputs = Crop.load(spec(CROP | {"min_size": min_size})).process(inline(painted()) | candidates(FOUND), echo)
+    assert outputs["COUNT"].tolist() == [count]
+
+
+def test_a_crop_may_show_the_surroundings():
+    """A box of 10 pixels with half of its side around it: 5 pixels of ground on each side."""
+    settings = CROP | {"colour.padding": "0.5", "colour.size": "20,20"}
+    crop = Crop.load(spec(settings)).process(inline(painted()) | candidates(FOUND[:1]), no_calls)["COLOUR_CROPS"][0]
+    assert crop[:, :, 0].tolist() == np.pad(np.full((10, 10), 50), 5).tolist()
+
+
+def test_a_letterboxed_crop_keeps_its_aspect():
+    settings = CROP | {"colour.resize": "letterbox", "colour.pad": "7", "colour.size": "20,20"}
+    wide = candidates([(10, 10, 20, 15, 0.9, 0)])
+    crop = Crop.load(spec(settings)).process(inline(painted()) | wide, no_calls)["COLOUR_CROPS"][0]
+    assert crop[:, :, 0].tolist() == np.pad(np.full((10, 20), 50), ((5, 5), (0, 0)), constant_values=7).tolist()
+
+
 TURN = {"classifier": "line", "upright": "side", "turned": "1", "threshold": "0.9", "model": "p_line"}
 TURN |= {"size": "2,4", "pad": "9", "max_batch": "2", "widths": "4,8"}
 
@@ -327,6 +387,33 @@ def test_label_joins_in_order_and_leaves_empty_what_was_not_asked(label):
     assert outputs["LINE_SCORES"] == pytest.approx(np.array([[0], [0.75], [0]]))
 
 
+def test_label_leaves_out_what_is_below_a_heads_threshold(tmp_path):
+    (tmp_path / "d.txt").write_text("cat\n")
+    (tmp_path / "tags.txt").write_text("old\nred\n")
+    settings = {"detector.labels": "d.txt", "tags.head": "sigmoid", "tags.labels": "tags.txt"}
+    stage = Label.load(spec(settings | {"tags.top_k": "2", "tags.threshold": "0.5"}, tmp_path))
+    given = {"CLASS": np.zeros(2, np.int32)} | answered("TAGS", [[1, 0], [0, 1]], [[0.9, 0.5], [0.4, 0.1]])
+    outputs = stage.process(given, no_calls)
+    assert outputs["TAGS_LABELS"].tolist() == [[b"red", b"old"], [b"", b""]]
+    assert outputs["TAGS_SCORES"] == pytest.approx(np.array([[0.9, 0.5], [0, 0]]))
+
+
+@pytest.mark.parametrize("count", [0, 3])
+def test_label_hands_on_embeddings(tmp_path, count):
+    (tmp_path / "d.txt").write_text("cat\n")
+    stage = Label.load(spec({"detector.labels": "d.txt", "face.head": "embedding", "face.dim": "2"}, tmp_path))
+    given = {
+        "CLASS": np.zeros(count, np.int32),
+        "FACE_ROWS": np.arange(2, dtype=np.int32)[:count],
+        "FACE_EMBEDDING": np.array([[1, 2], [3, 4]], np.float32)[: max(1, count)],
+        "FACE_REST_ROWS": np.empty(0, np.int32),
+        "FACE_REST_EMBEDDING": np.empty((0, 0), np.float32),
+    }
+    outputs = stage.process(given, no_calls)
+    assert outputs["FACE_EMBEDDING"].tolist() == [[1, 2], [3, 4], [0, 0]][:count]
+    assert outputs["FACE_EMBEDDING"].shape == (count, 2)
+
+
 def test_label_refuses_a_class_without_a_name(label):
     given = {"CLASS": np.array([2], np.int32)} | answered("COLOUR", [], []) | answered("LINE", [], [])
     with pytest.raises(StageError, match="the network answered class 2, there are names for 0 to 1"):
@@ -339,7 +426,7 @@ def test_label_refuses_a_class_without_a_name(label):
         (Preprocess, PREPROCESS | {"resize": "fill"}, "should be letterbox or stretch, is 'fill'"),
         (Crop, CROP | {"family": "yolo"}, "parameter 'family' should be one of"),
         (Crop, CROP | {"binarize": "0.3"}, "unknown parameter 'binarize'"),
-        (Crop, CROP | {"colour.resize": "fill"}, "a_stage: colour: parameter 'resize' should be stretch or pad"),
+        (Crop, CROP | {"colour.resize": "fill"}, "a_stage: colour: parameter 'resize' should be stretch, pad or letterbox"),
         (Turn, TURN | {"max_batch": "many"}, "parameter 'max_batch' should be a whole number"),
         (Label, {"detector.labels": "missing.txt"}, "missing.txt should hold one name a line in UTF-8"),
         (Label, {}, "a_stage: detector: parameter 'labels' is missing"),
