@@ -32,13 +32,17 @@ class Classification:
 
 @dataclass(frozen=True)
 class Detection:
-    """One thing found; `box` is left, top, right, bottom and `corners` four (x, y), in the image's pixels."""
+    """One thing found; `box` is left, top, right, bottom and `corners` four (x, y), in the image's pixels.
+
+    `classes` has an answer for each classifier, `embeddings` a vector (d,) for each that gives one.
+    """
 
     label: str
     score: float
     box: tuple[float, float, float, float]
     corners: tuple[Point, Point, Point, Point]
     classes: Mapping[str, Classification] = field(default_factory=dict, hash=False)
+    embeddings: Mapping[str, NDArray[np.float32]] = field(default_factory=dict, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, numbers in their shortest form."""
@@ -55,6 +59,7 @@ class Detection:
                 }
                 for name, answer in self.classes.items()
             },
+            "embeddings": {name: [_short(x) for x in vector] for name, vector in self.embeddings.items()},
         }
 
 
@@ -120,10 +125,13 @@ def classifiers_in(names: Arrays) -> tuple[str, ...]:
 
 
 def detections_from_arrays(arrays: Arrays) -> tuple[Detection, ...]:
-    """LABELS [n], SCORES [n], BOXES [n,4], CORNERS [n,4,2] and each classifier's [n,k] to n detections."""
+    """LABELS [n], SCORES [n], BOXES [n,4], CORNERS [n,4,2] and each classifier's [n,k] or [n,d] to n detections."""
     answers = {
         name: _classifications(arrays[f"{name.upper()}_LABELS"], arrays[f"{name.upper()}_SCORES"])
         for name in classifiers_in(arrays)
+    }
+    vectors = {
+        name.removesuffix("_EMBEDDING").lower(): array for name, array in arrays.items() if name.endswith("_EMBEDDING")
     }
     rows = zip(*(arrays[name].tolist() for name in _NEEDED), strict=True)
     return tuple(
@@ -133,6 +141,7 @@ def detections_from_arrays(arrays: Arrays) -> tuple[Detection, ...]:
             box=tuple(box),
             corners=tuple((x, y) for x, y in corners),  # type: ignore[arg-type]
             classes={name: answer[row] for name, answer in answers.items()},
+            embeddings={name: array[row] for name, array in sorted(vectors.items())},
         )
         for row, (label, score, box, corners) in enumerate(rows)
     )

@@ -55,7 +55,15 @@ def test_to_dict_is_json_with_short_numbers():
             "kind": {"label": "", "score": 0.0, "top": []},
             "text": {"label": "wörd 1", "score": 0.5, "top": [["wörd 1", 0.5]]},
         },
+        "embeddings": {},
     }
+
+
+def test_embeddings_are_vectors():
+    vectors = np.array([[0.5, 0.25], [1, 0]], np.float32)
+    (result,) = results_from_arrays({**answer_of(2), "FACE_EMBEDDING": vectors}, images=1)
+    assert [found.embeddings["face"].tolist() for found in result] == vectors.tolist()
+    assert result.to_dict()["detections"][0]["embeddings"] == {"face": [0.5, 0.25]}
 
 
 @pytest.mark.parametrize(
