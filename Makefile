@@ -1,7 +1,6 @@
 # The verbs that a person and CI share. PYTHON chooses the interpreter of the environment (3.10 to 3.12).
 PYTHON ?= python3
 BIN := .venv/bin
-IMAGE ?=
 MARK := .venv/.ready
 
 .PHONY: help demo test test-compose check format bench requirements clean
@@ -13,7 +12,7 @@ $(MARK): requirements/serve.txt requirements/dev.txt pyproject.toml client/pypro
 	@PYTHON="$(PYTHON)" tools/environment .venv
 
 demo: $(MARK) ## environment, models, repository, Triton, one call, an annotated picture [IMAGE=path]
-	@$(BIN)/python tools/demo.py $(IMAGE)
+	@$(BIN)/python tools/demo.py $${IMAGE:+"$$IMAGE"}
 
 test: $(MARK) ## unit, contract and live tests
 	@$(BIN)/python -m pytest tests/unit tests/contract tests/live

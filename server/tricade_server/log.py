@@ -6,7 +6,7 @@ import sys
 import threading
 from typing import IO
 
-# Seen from Triton 2.51 on machines without a GPU: true, harmless, and alarming to read.
+# Seen from Triton 2.51, most of it on machines without a GPU: true, harmless, and alarming to read.
 HARMLESS = (
     "Unable to allocate pinned system memory",
     "failed to allocate pinned system memory",
@@ -14,6 +14,7 @@ HARMLESS = (
     "Failed to initialize NVML",
     "DCGM unable to start",
     "unable to create stream for",
+    "Signal (15) received.",  # ours, when it is to stop
 )
 # Its words when no call is in flight any more and only unloading remains.
 DRAINED = "All models are stopped, unloading models"

@@ -426,7 +426,11 @@ def test_label_refuses_a_class_without_a_name(label):
         (Preprocess, PREPROCESS | {"resize": "fill"}, "should be letterbox or stretch, is 'fill'"),
         (Crop, CROP | {"family": "yolo"}, "parameter 'family' should be one of"),
         (Crop, CROP | {"binarize": "0.3"}, "unknown parameter 'binarize'"),
-        (Crop, CROP | {"colour.resize": "fill"}, "a_stage: colour: parameter 'resize' should be stretch, pad or letterbox"),
+        (
+            Crop,
+            CROP | {"colour.resize": "fill"},
+            "a_stage: colour: parameter 'resize' should be stretch, pad or letterbox",
+        ),
         (Turn, TURN | {"max_batch": "many"}, "parameter 'max_batch' should be a whole number"),
         (Label, {"detector.labels": "missing.txt"}, "missing.txt should hold one name a line in UTF-8"),
         (Label, {}, "a_stage: detector: parameter 'labels' is missing"),
