@@ -16,13 +16,22 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="session")
 def repository(tmp_path_factory) -> Path:
-    """`squares` and `text`, built for ONNX Runtime."""
+    """`squares`, `mixed` (squares with three classifiers) and `text`, built for ONNX Runtime."""
     folder = tmp_path_factory.mktemp("built")
     pipelines = folder / "pipelines"
     fetch("text", into=pipelines / "models")
     (pipelines / "text.yaml").write_text((ROOT / "pipelines" / "text.yaml").read_text())
     squares = cascade.write(pipelines / "squares")
-    for pipeline in (squares, pipelines / "text.yaml"):
+    mixed = cascade.write(
+        pipelines / "mixed",
+        name="mixed",
+        detector={"max_detections": 400},
+        classifiers={
+            "warmth": cascade.colour_section(classes=["warm"], top_k=2, max_batch=4),
+            "coolness": cascade.colour_section(classes=["cool"], max_batch=16),
+        },
+    )
+    for pipeline in (squares, mixed, pipelines / "text.yaml"):
         build(pipeline, repository=folder / "repository")
     return folder / "repository"
 
@@ -46,6 +55,12 @@ def server(repository):
 @pytest.fixture
 def squares(server):
     with server.client("squares") as client:
+        yield client
+
+
+@pytest.fixture
+def mixed(server):
+    with server.client("mixed") as client:
         yield client
 
 
