@@ -43,7 +43,7 @@ def assert_right(result, objects=OBJECTS) -> None:
 def preprocessed(triton, picture: bytes = PICTURE) -> dict[str, np.ndarray]:
     """What `preprocess` hands to `crop`."""
     outputs = triton.ask("squares_preprocess", [picture])
-    return {name: outputs[name] for name in ("FRAME", "PIXELS", "MIN_SCORE")}
+    return {name: outputs[name] for name in ("FRAME", "TILES", "PIXELS", "MIN_SCORE")}
 
 
 def crop(triton, frame: dict[str, np.ndarray], objects=OBJECTS) -> list[list[int]]:
