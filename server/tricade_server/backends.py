@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import tricade
@@ -15,6 +18,7 @@ import tricade
 from .installation import Installation
 
 OURS = Path(tricade.__file__).resolve().parents[1]
+PREFIX = "tricade-"
 NATIVE = ("python", "tensorrt", "onnxruntime")  # what a pipeline may need of Triton's own
 
 
@@ -33,6 +37,17 @@ def backend_directory(installation: Installation, into: Path, *, ours: Path = OU
     if installation.stub is not None:
         _copy_file(installation.stub, into / "python" / installation.stub.name)
     return into
+
+
+@contextmanager
+def own_folder() -> Iterator[Path]:
+    """A temporary folder for this process; those of killed ones are removed first."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        pid = folder.name.removeprefix(PREFIX).partition("-")[0]
+        if pid.isdecimal() and not Path("/proc", pid).exists():
+            shutil.rmtree(folder, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=f"{PREFIX}{os.getpid()}-") as made:
+        yield Path(made)
 
 
 def _copy(source: Path, target: Path) -> None:

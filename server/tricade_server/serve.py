@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +11,7 @@ from types import FrameType
 
 from tricade.frames import remove_dead_rings
 
-from .backends import backend_directory
+from .backends import backend_directory, own_folder
 from .control import Control
 from .installation import find_triton
 from .loading import Loader, Say
@@ -33,8 +32,8 @@ def serving(repository: Path, endpoints: Endpoints, *, say: Say, verbose: bool =
     models = read_repository(repository)
     installation = find_triton()
     remove_dead_rings()
-    with tempfile.TemporaryDirectory(prefix="tricade-") as folder:
-        backends = backend_directory(installation, Path(folder) / "backends")
+    with own_folder() as folder:
+        backends = backend_directory(installation, folder / "backends")
         triton = start_triton(
             installation,
             repository=repository.resolve(),

@@ -17,8 +17,6 @@ import running
 import skimage
 from PIL import Image
 
-from tricade.frames import remove_dead_rings
-
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = Path(skimage.data_dir, "page.png")
 TIMEOUT_S = 180
@@ -77,9 +75,8 @@ def run(folder: Path, *arguments: str, interrupt: signal.Signals | None = None, 
     finally:
         demo.kill()
     assert [pid for pid in below if processes.alive(pid)] == []
-    mine = {str(pid) for pid in (demo.pid, *below)}
-    assert [name for name in running.regions() if mine & set(re.findall(r"\d+", name))] == []
-    assert remove_dead_rings() == []
+    mine = (demo.pid, *below)
+    assert [left for pid in mine for left in running.left_by(pid)] == []
     assert list(temporary.iterdir()) == []
     return Ended(demo.returncode, out, errors, below)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tricade_server import installation
+from tricade_server import backends, installation
 from tricade_server.backends import OURS, backend_directory
 from tricade_server.errors import BadRepository, NoTriton, PortTaken
 from tricade_server.installation import Installation, find_triton
@@ -79,6 +79,18 @@ def test_the_stub_lies_beside_the_library(tmp_path):
     made = backend_directory(find_triton(tmp_path), tmp_path / "made")
     assert (made / "python" / "triton_python_backend_stub").stat().st_mode & 0o100
     assert (made / "python" / "libtriton_python.so").is_file()
+
+
+def test_folders_of_killed_processes_are_removed(tmp_path, monkeypatch):
+    monkeypatch.setattr(backends.tempfile, "tempdir", str(tmp_path))
+    with subprocess.Popen(["true"]) as ended:
+        ended.wait()
+    for name in (f"tricade-{ended.pid}-x", "tricade-1-y", "tricade-other", "else"):
+        (tmp_path / name).mkdir()
+    with backends.own_folder() as mine:
+        assert mine.parent == tmp_path
+        assert {path.name for path in tmp_path.iterdir()} == {"tricade-1-y", "tricade-other", "else", mine.name}
+    assert not mine.exists()
 
 
 def write(folder: Path, text: str, version: str | None = "1") -> None:
