@@ -21,6 +21,7 @@ from tricade_client import Client
 from tricade_server.process import Endpoints
 from tricade_server.serve import serving
 
+from . import pieces
 from .turns import Measured, in_turns
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -44,9 +45,12 @@ def main() -> None:
             for pipeline, name, picture in _workloads()
             for callers in options.callers
         ]
-    _print(results)
+    alone = {
+        piece: {way: found.percentile(50) for way, found in ways.items()} for piece, ways in pieces.measured().items()
+    }
+    _print(results, alone)
     options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.write_text(json.dumps(results, indent=2))
+    options.output.write_text(json.dumps({"calls": results, "pieces_p50_ms": alone}, indent=2))
 
 
 def _options() -> argparse.Namespace:
@@ -111,7 +115,7 @@ def _figures(found: dict[str, Measured]) -> dict[str, object]:
     }
 
 
-def _print(results: list[dict[str, object]]) -> None:
+def _print(results: list[dict[str, object]], alone: dict[str, dict[str, float]]) -> None:
     table = Table(title="One call to the served pipeline against the same steps in one process", title_justify="left")
     heads = (
         "pipeline",
@@ -130,6 +134,8 @@ def _print(results: list[dict[str, object]]) -> None:
     for row in results:
         table.add_row(*(f"{value:.2f}" if isinstance(value, float) else str(value) for value in row.values()))
     Console(width=150).print(table)
+    for piece, ways in alone.items():
+        Console(width=150).print(f"{piece}, one core: " + ", ".join(f"{way} {ms:.2f} ms" for way, ms in ways.items()))
 
 
 if __name__ == "__main__":
