@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 MARK := .venv/.ready
+ENGINES := .venv/.engines
 
 .PHONY: help demo test test-compose check format bench requirements clean
 
@@ -11,10 +12,15 @@ help: ## what can be made
 $(MARK): requirements/serve.txt requirements/dev.txt pyproject.toml client/pyproject.toml tools/environment
 	@PYTHON="$(PYTHON)" tools/environment .venv
 
+$(ENGINES): $(MARK) requirements/engines.txt
+	@echo "tricade: installing TensorRT for RTX, which compiles engines without a GPU"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/engines.txt
+	@touch $(ENGINES)
+
 demo: $(MARK) ## environment, models, repository, Triton, one call, an annotated picture [IMAGE=path]
 	@$(BIN)/python tools/demo.py $${IMAGE:+"$$IMAGE"}
 
-test: $(MARK) ## unit, contract and live tests
+test: $(ENGINES) ## unit, contract and live tests
 	@$(BIN)/python -m pytest tests/unit tests/contract tests/live
 
 test-compose: $(MARK) ## the images and compose.yaml on a real Docker engine
@@ -30,7 +36,7 @@ bench: $(MARK) ## one call against the same steps in one process
 	@$(BIN)/python -m bench
 
 requirements: ## pin again what requirements/*.in names (needs uv)
-	@for f in serve dev; do uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-header \
+	@for f in serve dev engines; do uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-header \
 	  --no-annotate --python-version 3.10 requirements/$$f.in -o requirements/$$f.txt --upgrade; done
 
 clean: ## remove the environment and what was built

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -77,6 +77,52 @@ def pooled_linear(*, opset: int = 13, dtype: int = TensorProto.FLOAT, **keys: An
         "m": random.normal(0, 1, (7, 5)).astype(kind),
     }
     return model_of(nodes, constants, opset=opset, dtype=dtype, **keys)
+
+
+def choosing(
+    banks: Mapping[str, NDArray[Any]],
+    *tail: onnx.NodeProto,
+    outputs: Sequence[str] = (),
+    sizes: str = "",
+    entry: Sequence[int | str] = ANY,
+    opset: int = 13,
+    dtype: int = TensorProto.FLOAT,
+) -> onnx.ModelProto:
+    """For a picture of grey level i / 255 everywhere, row i of each bank: `outputs`, all banks unless given.
+
+    `tail` are nodes behind the banks, `sizes` the name of an input INT64 [n, 2] that they may use.
+    """
+    nodes = [
+        node("GlobalAveragePool", ["x"], ["mean"]),
+        node("Slice", ["mean", "zero", "one", "one"], ["red"]),
+        node("Reshape", ["red", "flat"], ["grey"]),
+        node("Mul", ["grey", "white"], ["level"]),
+        node("Round", ["level"], ["whole"]),
+        node("Cast", ["whole"], ["any"], to=TensorProto.INT64),
+        node("Mod", ["any", "rows"], ["row"]),
+        *(node("Gather", [f"bank {name}", "row"], [name], axis=0) for name in banks),
+        *tail,
+    ]
+    constants = {"zero": np.array([0]), "one": np.array([1]), "flat": np.array([-1])}
+    constants["rows"] = np.array(len(next(iter(banks.values()))))
+    constants["white"] = np.array(255, helper.tensor_dtype_to_np_dtype(dtype))
+    constants |= {f"bank {name}": values for name, values in banks.items()}
+    inputs = [helper.make_tensor_value_info("x", dtype, entry)]
+    if sizes:
+        inputs.append(helper.make_tensor_value_info(sizes, TensorProto.INT64, [entry[0], 2]))
+    graph = helper.make_graph(
+        nodes,
+        "choosing",
+        inputs,
+        [helper.make_empty_tensor_value_info(name) for name in outputs or banks],
+        [numpy_helper.from_array(value, name) for name, value in constants.items()],
+    )
+    for output in graph.output:
+        kind = helper.np_dtype_to_tensor_dtype(banks[output.name].dtype) if output.name in banks else dtype
+        output.CopyFrom(helper.make_tensor_value_info(output.name, kind, None))
+    domains = {each.domain for each in tail if each.domain}
+    opsets = [helper.make_opsetid("", opset), *(helper.make_opsetid(domain, 1) for domain in sorted(domains))]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
 
 
 def run(model: onnx.ModelProto, value: NDArray[Any]) -> dict[str, NDArray[Any]]:

@@ -72,7 +72,8 @@ class CandidatesFinder(Finder):
 
     @property
     def overlap(self) -> float:  # type: ignore[override]
-        return self.iou
+        """Also where the network suppresses on its own (`iou` 1), it has seen one tile at a time."""
+        return min(self.iou, 0.5)
 
 
 @dataclass(frozen=True)

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from .ends import same_count
 from .errors import BuildError, FoldError, SpecError
 from .heads import HEADS
 from .networks import Job, job_of
 from .placement import check_owners, place
 from .render import render
 from .rules import class_problems, upright_label_problems
+from .settle import settled
 from .spec import Pipeline
 from .spec_file import pipeline_from_file
-from .targets import TARGETS, Target, Weights
+from .targets import TARGETS, Target
+from .weights import Report, Weights, unheard
 from .wiring import wiring_of
-
-Report = Callable[[str], None]  # hears what is being worked on
 
 
 @dataclass(frozen=True)
@@ -30,11 +31,11 @@ class Built:
     removed: tuple[str, ...]
 
 
-def build(path: Path, *, repository: Path, target: str = "onnxruntime", report: Report = lambda _: None) -> Built:
+def build(path: Path, *, repository: Path, target: str = "onnxruntime", report: Report = unheard) -> Built:
     """Read, fold, render, place; raises `BuildError`."""
     if target not in TARGETS:
         raise BuildError(f"expected a target out of {', '.join(sorted(TARGETS))}; got {target}")
-    pipeline = pipeline_from_file(path)
+    pipeline = settled(path, pipeline_from_file(path))
     TARGETS[target].check(pipeline)
     check_owners(repository, pipeline.name, [pipeline.name])
     jobs, weights, names = _networks(path, pipeline, TARGETS[target], repository, report)
@@ -43,7 +44,8 @@ def build(path: Path, *, repository: Path, target: str = "onnxruntime", report: 
     files = render(wiring, origin=origin, max_delay_us=pipeline.batching.max_delay_us, names=names)
     for job in jobs:
         files |= {PurePosixPath(job.model, name): data for name, data in weights[job.name].files.items()}
-    removed = place(repository, pipeline.name, files)
+    stale = [PurePosixPath(job.model, name) for job in jobs for name in weights[job.name].removed]
+    removed = place(repository, pipeline.name, files, remove=stale)
     return Built(
         pipeline=pipeline.name,
         built=tuple(job.model for job in jobs if weights[job.name].built),
@@ -55,7 +57,7 @@ def build(path: Path, *, repository: Path, target: str = "onnxruntime", report: 
 def _networks(
     path: Path, pipeline: Pipeline, target: Target, repository: Path, report: Report
 ) -> tuple[list[Job], dict[str, Weights], dict[str, tuple[str, ...]]]:
-    """The networks' jobs, weights, and names of classes; labels are checked against what the networks know."""
+    """The networks' jobs, weights, and names where there are classes; labels are checked against what they know."""
     jobs: list[Job] = []
     weights: dict[str, Weights] = {}
     names: dict[str, tuple[str, ...]] = {}
@@ -63,11 +65,12 @@ def _networks(
         report(f"building {pipeline.name}_{name}")
         try:
             job = job_of(pipeline, name)
-            weights[name] = target.weights(job, repository / job.model)
+            weights[name] = target.weights(job, repository / job.model, report)
             classes = weights[name].shapes.classes
-            names[name] = job.labels
-            if name != "detector":
-                names[name] = HEADS[pipeline.classifiers[name].head].names(job.labels, classes)
+            if name == "detector":
+                names[name] = same_count(job.labels, classes)
+            elif (head := HEADS[pipeline.classifiers[name].head]).labelled:
+                names[name] = head.names(job.labels, classes)
         except FoldError as error:
             where = name if name == "detector" else f"classifiers.{name}"
             raise FoldError(f"{path}: {where}: {error}") from error

@@ -1,4 +1,4 @@
-"""The record beside a network's weights: what each file was made from."""
+"""The record beside a network's weights: what each file was made from, and for."""
 
 from __future__ import annotations
 
@@ -10,20 +10,41 @@ from pathlib import Path
 from pydantic import Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
+from tricade.manifest import MANIFEST
+
 from .shapes import Shapes
 
-MANIFEST = "manifest.json"
+__all__ = ["MANIFEST", "Engine", "Record", "records_from", "records_text", "sha256_of"]
+
+
+@dataclass(frozen=True)
+class Engine:
+    """What a plan was compiled with and for; `tricade.manifest` reads some of it where plans are served."""
+
+    target: str
+    version: str  # of that target's package
+    capabilities: tuple[str, ...]  # compute capabilities that it runs on, e.g. 8.9
+    gpu: str  # the name of the one it was compiled on; "" where it needed none
+    onnx_sha256: str  # the graph that was compiled
+    precision: str  # as the pipeline file asks for
+    precisions: Mapping[str, int]  # as found: layers that compute in each
+    profile: Mapping[str, tuple[tuple[int, ...], ...]]  # smallest, likeliest, largest shape of each input
+    flags: tuple[str, ...]
+    optimization_level: int
+    workspace_bytes: int | None
+    build_s: float
 
 
 @dataclass(frozen=True)
 class Record:
-    """One file: equal keys mean equal contents."""
+    """One file: equal keys mean equal contents, or for a plan equal ingredients."""
 
     key: str
     source: str  # the ONNX file's name
     source_sha256: str
     sha256: str
     shapes: Shapes
+    engine: Engine | None = None  # plans have one
     tricade: str = Field(default_factory=lambda: version("tricade"))
 
 

@@ -25,7 +25,8 @@ def prove(model: onnx.ModelProto, shapes: Shapes, inputs: Sequence[tuple[int, ..
     runtime = Runtime(model)
     random = np.random.default_rng(0)
     for shape in inputs:
-        _compare(runtime.run(random.integers(0, 256, shape, np.uint8)), shapes.outputs, batch=shape[0])
+        pixels = random.integers(0, 256, shape, np.uint8)
+        _compare(runtime.run({shapes.input.name: pixels}), shapes.outputs, batch=shape[0])
 
 
 def _compare(found: dict[str, NDArray[np.generic]], outputs: Sequence[Tensor], *, batch: int) -> None:

@@ -65,7 +65,7 @@ def _ensemble(wiring: Wiring) -> triton.ModelConfig:
         config.ensemble_scheduling.step.add(
             model_name=step.model,
             model_version=-1,
-            input_map={tensor.name: step.edge(tensor.name) for tensor in step.inputs},
+            input_map={tensor.name: step.source(tensor.name) for tensor in step.inputs},
             output_map={tensor.name: step.edge(tensor.name) for tensor in step.outputs},
         )
     return config

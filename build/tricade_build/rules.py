@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from .families import FAMILIES
-from .spec import Classifier, Pipeline
+from .families import AUTO, FAMILIES
+from .heads import HEADS
+from .spec import LABELS_FORM, Classifier, Network, Pipeline
 
 RESERVED = ("preprocess", "detector", "crop", "label")
 TURNED = "180"  # the label of an upright classifier that means upside down
@@ -15,9 +16,12 @@ WIDTH_STEP = 8  # pixels; recognizers make one step of eight columns
 def problems_of(pipeline: Pipeline) -> Iterator[str]:
     """All broken rules, in the order of the file."""
     yield from _detector_problems(pipeline)
+    yield from _batch_problems(pipeline.detector, "detector")
     for name, classifier in pipeline.classifiers.items():
         where = f"classifiers.{name}"
         yield from _name_problems(name, where)
+        yield from _head_problems(classifier, where)
+        yield from _batch_problems(classifier, where)
         yield from _widths_problems(classifier, where)
         yield from _class_problems(pipeline, classifier, where)
         yield from _upright_problems(pipeline, name, classifier)
@@ -31,20 +35,61 @@ def problems_of(pipeline: Pipeline) -> Iterator[str]:
 
 def _detector_problems(pipeline: Pipeline) -> Iterator[str]:
     detector = pipeline.detector
-    if FAMILIES[detector.family].finds_boxes:
-        for key in ("binarize", "unclip", "dilate"):
-            if key in detector.model_fields_set:
-                yield f"detector.{key}: expected only with family dbnet; got it with {detector.family}; remove it"
-        if detector.candidates < detector.max_detections:
-            yield (
-                f"detector.candidates: expected at least detector.max_detections, {detector.max_detections}; "
-                f"got {detector.candidates}"
-            )
+    yield from _name_list_problems(detector.labels, "detector.labels")
+    if detector.family == AUTO:
+        return  # what follows is seen once the network has been looked at
+    family = FAMILIES[detector.family]
+    for key in sorted(frozenset().union(*(each.keys for each in FAMILIES.values())) - family.keys):
+        if key in detector.model_fields_set:
+            owners = ", ".join(sorted(name for name, each in FAMILIES.items() if key in each.keys))
+            yield f"detector.{key}: expected only with family {owners}; got it with {family.name}; remove it"
+    if family.finds_boxes and detector.candidates < detector.max_detections:
+        yield (
+            f"detector.candidates: expected at least detector.max_detections, {detector.max_detections}; "
+            f"got {detector.candidates}"
+        )
+    if detector.tile and not family.finds_boxes:
+        yield f"detector.tile: expected only with a family that finds boxes; got it with {family.name}; remove it"
+
+
+def _batch_problems(network: Network, where: str) -> Iterator[str]:
+    if network.opt_batch and network.opt_batch > network.max_batch:
+        yield f"{where}.opt_batch: expected at most `max_batch`, {network.max_batch}; got {network.opt_batch}"
 
 
 def _name_problems(name: str, where: str) -> Iterator[str]:
     if name in RESERVED or name.startswith("turn_"):
         yield f"{where}: expected a name other than {', '.join(RESERVED)}, turn_…; got {name!r}"
+
+
+def repeated(names: Sequence[str]) -> str | None:
+    """What is wrong with a list of class names: one is given twice, or is empty; None if nothing is."""
+    places: dict[str, int] = {}
+    for place, name in enumerate(names, start=1):
+        if not name:
+            return f"expected a name at each place; number {place} is empty"
+        if name in places:
+            return f"expected names that differ; {name!r} is given twice, as numbers {places[name]} and {place}"
+        places[name] = place
+    return None
+
+
+def _name_list_problems(labels: tuple[str, ...] | str | None, where: str) -> Iterator[str]:
+    if isinstance(labels, tuple) and (problem := repeated(labels)):
+        yield f"{where}: {problem}"
+
+
+def _head_problems(classifier: Classifier, where: str) -> Iterator[str]:
+    """Keys that concern some heads only."""
+    head = HEADS[classifier.head]
+    if head.labelled and classifier.labels is None:
+        yield f"{where}.labels: missing; expected {LABELS_FORM}"
+    for key in ("labels", "top_k", "threshold", "normalize_embedding"):
+        if key in classifier.model_fields_set and key not in head.keys:
+            owners = ", ".join(sorted(name for name, each in HEADS.items() if key in each.keys))
+            yield f"{where}.{key}: expected only with head {owners}; got it with {head.name}; remove it"
+    if head.unique:
+        yield from _name_list_problems(classifier.labels, f"{where}.labels")
 
 
 def _widths_problems(classifier: Classifier, where: str) -> Iterator[str]:
@@ -66,9 +111,7 @@ def _class_problems(pipeline: Pipeline, classifier: Classifier, where: str) -> I
     if isinstance(known, tuple):
         yield from class_problems(classifier, known, where)
     names = classifier.labels
-    if classifier.head == "ctc" and classifier.top_k != 1:
-        yield f"{where}.top_k: expected 1 with head ctc, which gives one text; got {classifier.top_k}"
-    elif classifier.head != "ctc" and isinstance(names, tuple) and classifier.top_k > len(names):
+    if "top_k" in HEADS[classifier.head].keys and isinstance(names, tuple) and classifier.top_k > len(names):
         yield f"{where}.top_k: expected at most the {len(names)} labels; got {classifier.top_k}"
 
 
@@ -112,7 +155,7 @@ def _upright_problems(pipeline: Pipeline, name: str, classifier: Classifier) -> 
 def _clashes(pipeline: Pipeline) -> Iterator[str]:
     """`a` and `a_rest` would both make A_REST_INDEX."""
     for name in pipeline.classifiers:
-        for tail in ("rest", "packed"):
+        for tail in ("rest", "packed", "edge"):
             if f"{name}_{tail}" in pipeline.classifiers:
                 yield (
                     f"classifiers.{name}_{tail}: expected a name that is not {name}'s plus _{tail}, "

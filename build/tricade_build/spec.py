@@ -8,11 +8,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidato
 
 from tricade.settings import Pad
 
-from .families import FAMILIES
+from .families import AUTO, FAMILIES
 from .heads import HEADS
+from .want import MAX_CANDIDATES
 
 METADATA = "metadata:"  # labels: metadata:KEY takes them out of the ONNX file
-MAX_CANDIDATES = 3840  # the largest K that TensorRT's TopK takes
 NAME_FORM = "a name of small letters, digits and _, beginning with a letter"
 
 
@@ -50,6 +50,7 @@ Triple = tuple[float, float, float]
 Positive = Annotated[float, Field(gt=0)]
 Labels = Annotated[tuple[str, ...] | str, PlainValidator(_labels)]  # names, or where they are
 Precision = Literal["fp32", "fp16", "int8"]
+Capability = Annotated[str, Field(pattern=r"^\d+\.\d$")]  # of a kind of GPU, as NVIDIA writes it
 
 SIZE_FORM = "two whole numbers, height and width in pixels, e.g. [640, 640]"
 LABELS_FORM = "a list of names, a file with one name a line, or metadata:KEY"
@@ -84,6 +85,12 @@ def _mean_pad(data: dict[str, Any]) -> int:
     return normalize.grey
 
 
+def _iou(data: dict[str, Any]) -> float:
+    # Tiles find the same thing twice, whatever the family.
+    family = FAMILIES.get(data.get("family", ""))
+    return 1.0 if family is not None and family.suppressed and not data.get("tile") else 0.5
+
+
 def _candidates(data: dict[str, Any]) -> int:
     # Candidates are counted before suppression: too few of them would lose objects in silence.
     return min(MAX_CANDIDATES, max(300, 10 * int(data.get("max_detections", 100))))
@@ -96,24 +103,38 @@ class Network(Section):
     size: Size = Field(description=SIZE_FORM)
     normalize: Normalize = Field(default=Normalize(), description="a section with colour, mean, std")
     max_batch: Count = Field(default=8, description="a whole number from 1")
-    labels: Labels = Field(description=LABELS_FORM)
+    opt_batch: Count | None = Field(default=None, description="the likeliest batch, a whole number up to max_batch")
     precision: Precision | None = Field(default=None, description=PRECISION_FORM)
+
+
+class Tile(Section):
+    """Large pictures are cut into tiles, each of which the detector sees at its own size."""
+
+    size: Size = Field(description=SIZE_FORM)
+    overlap: float = Field(default=0.2, ge=0, lt=1, description="a share of a tile's side, 0 to below 1")
 
 
 class Detector(Network):
     """The network that finds things in a picture."""
 
-    family: Annotated[str, _known(FAMILIES)] = Field(description="one of " + ", ".join(sorted(FAMILIES)))
+    labels: Labels = Field(description=LABELS_FORM)
+    family: Annotated[str, _known((AUTO, *FAMILIES))] = Field(
+        description=f"{AUTO} or one of " + ", ".join(sorted(FAMILIES))
+    )
+    decoded: bool = Field(default=False, description="true or false")
+    activation: Literal["sigmoid", "softmax"] = Field(default="sigmoid", description="sigmoid or softmax")
     resize: Literal["letterbox", "stretch"] = Field(default="letterbox", description="letterbox or stretch")
     pad: Grey | Literal["edge"] = Field(default_factory=_detector_pad, description="a grey level, 0 to 255, or edge")
     threshold: Share = Field(default=0.25, description="the lowest score that counts, 0 to 1")
-    iou: Share = Field(default=0.5, description="the overlap above which the weaker box goes, 0 to 1")
+    tile: Tile | None = Field(default=None, description="a section with size, overlap")
+    iou: Share = Field(default_factory=_iou, description="the overlap above which the weaker box goes, 0 to 1")
     max_detections: int = Field(
         default=100, ge=1, le=MAX_CANDIDATES, description=f"a whole number, 1 to {MAX_CANDIDATES}"
     )
     candidates: int = Field(
         default_factory=_candidates, ge=1, le=MAX_CANDIDATES, description=f"a whole number, 1 to {MAX_CANDIDATES}"
     )
+    min_size: float = Field(default=0.0, ge=0, description="pixels of the picture, a number from 0")
     binarize: Share = Field(default=0.3, description="the probability above which a pixel is text, 0 to 1")
     unclip: float = Field(default=1.6, ge=0, description="how far a region grows, a number from 0")
     dilate: bool = Field(default=True, description="true or false")
@@ -123,10 +144,16 @@ class Classifier(Network):
     """A network that looks at the crops of what was found."""
 
     head: Annotated[str, _known(HEADS)] = Field(description="one of " + ", ".join(sorted(HEADS)))
-    resize: Literal["stretch", "pad"] = Field(default="stretch", description="stretch or pad")
+    labels: Labels | None = Field(default=None, description=LABELS_FORM)
+    resize: Literal["stretch", "pad", "letterbox"] = Field(
+        default="stretch", description="one of stretch, pad, letterbox"
+    )
     pad: Grey = Field(default_factory=_mean_pad, description="a grey level, 0 to 255")
     widths: tuple[Count, ...] | None = Field(default=None, description="ascending widths in pixels, e.g. [320, 640]")
     classes: tuple[str, ...] | None = Field(default=None, min_length=1, description="names out of detector.labels")
+    padding: Share = Field(default=0.0, description="a share of a box's width and height on each side, 0 to 1")
+    threshold: Share | None = Field(default=None, description="the lowest score that is an answer, 0 to 1")
+    normalize_embedding: bool = Field(default=False, description="true or false")
     top_k: Count = Field(default=1, description="a whole number from 1")
     upright: Name | None = Field(default=None, description="the name of another classifier")
     upright_threshold: Share = Field(default=0.9, description="the lowest score that turns a crop, 0 to 1")
@@ -172,6 +199,18 @@ class Instances(Section):
     label: Count = Field(default=1, description="a whole number from 1")
 
 
+class Builder(Section):
+    """How TensorRT compiles; ONNX Runtime heeds none of it."""
+
+    optimization_level: int | None = Field(
+        default=None, ge=0, le=5, description="0 (compiles fast) to 5 (runs fast), TensorRT's own 3 if absent"
+    )
+    workspace_bytes: Count | None = Field(default=None, description="bytes of the GPU, a whole number; all if absent")
+    capabilities: tuple[Capability, ...] = Field(
+        default=("8.6", "8.9", "12.0"), min_length=1, description='quoted compute capabilities, e.g. ["8.6", "8.9"]'
+    )
+
+
 class Pipeline(Section):
     """One cascade: a detector and the classifiers of what it finds."""
 
@@ -180,6 +219,9 @@ class Pipeline(Section):
     detector: Detector = Field(description="a section with onnx, family, size, labels")
     classifiers: dict[Name, Classifier] = Field(
         default_factory=dict, description=f"a section for each classifier, under {NAME_FORM}"
+    )
+    builder: Builder = Field(
+        default=Builder(), description="a section with optimization_level, workspace_bytes, capabilities"
     )
     calibration: Calibration | None = Field(default=None, description="a section with images, count, method")
     batching: Batching = Field(default=Batching(), description="a section with max_delay_us")

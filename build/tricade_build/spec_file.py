@@ -15,7 +15,7 @@ from pydantic_core import ErrorDetails
 
 from .errors import SpecError
 from .rules import problems_of
-from .spec import METADATA, NAME_FORM, Network, Pipeline
+from .spec import METADATA, NAME_FORM, Classifier, Detector, Pipeline
 
 
 class _Loader(yaml.SafeLoader):
@@ -131,7 +131,7 @@ def _shown(value: Any) -> str:
 def _with_paths(pipeline: Pipeline, path: Path, problems: list[str]) -> Pipeline:
     """Make the paths of ONNX and label files absolute; missing ones join `problems`."""
 
-    def found(network: Network, where: str) -> dict[str, Any]:
+    def found(network: Detector | Classifier, where: str) -> dict[str, Any]:
         update: dict[str, Any] = {"onnx": _file(network.onnx, path, f"{where}.onnx", problems)}
         if isinstance(network.labels, str) and not network.labels.startswith(METADATA):
             update["labels"] = _file(network.labels, path, f"{where}.labels", problems)

@@ -6,14 +6,15 @@ from onnx import TensorProto
 
 from tricade.stage import Tensor
 
-from .ends import Ended, Raw, probabilities
+from .ends import Answer, Ended, probabilities
 from .errors import FoldError
 from .graph import Nodes
 
 
-def best_classes(nodes: Nodes, raw: Raw, *, top_k: int, activation: str, other: str) -> Ended:
+def best_classes(nodes: Nodes, answer: Answer, *, top_k: int, activation: str, other: str) -> Ended:
     """[n, C] to INDEX INT32 [n, k] and SCORE FP32 [n, k], descending; of equal scores the first class."""
-    raw.expect(len(raw.shape) == 2, f"[M, classes], one number for each class (head {activation.lower()})")
+    expected = f"[M, classes], one number for each class (head {activation.lower()})"
+    raw = answer.expect(lambda raw: raw.is_float(None), expected)
     classes = raw.shape[1]
     if top_k > classes:
         raise FoldError(f"expected a top_k of at most {classes}, the network's classes; got {top_k}")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from tricade.stage import Tensor
 
 from .families import FAMILIES
+from .heads import HEADS
 from .parameters import crop_parameters, label_parameters, preprocess_parameters, turn_parameters
 from .shapes import Shapes
 from .spec import Classifier, Pipeline
@@ -41,10 +42,15 @@ class Step:
     instances: int = 1
     max_batch: int = 0
     renamed: Mapping[str, str] = field(default_factory=dict)
+    renamed_inputs: Mapping[str, str] = field(default_factory=dict)
 
     def edge(self, tensor: str) -> str:
-        """The ensemble's name of one of this model's tensors."""
+        """The ensemble's name of one of this model's outputs."""
         return self.renamed.get(tensor, tensor)
+
+    def source(self, tensor: str) -> str:
+        """The ensemble's name of one of this model's inputs."""
+        return self.renamed_inputs.get(tensor, self.edge(tensor))
 
 
 @dataclass(frozen=True)
@@ -62,7 +68,7 @@ def wiring_of(pipeline: Pipeline, shapes: Mapping[str, Shapes], names: Mapping[s
     image = Tensor("IMAGE", "STRING", (-1,))
     labels = [Tensor("LABELS", "STRING", (-1,))]
     for name, classifier in pipeline.classifiers.items():
-        labels += _answers(name, classifier)
+        labels += _answers(name, classifier, shapes[name])
     steps = (
         _preprocess(pipeline, image, shapes["detector"].input),
         _network(pipeline, "detector", shapes["detector"]),
@@ -95,7 +101,7 @@ def _network(pipeline: Pipeline, name: str, shapes: Shapes) -> Step:
         inputs=(shapes.input,),
         outputs=shapes.outputs,
         max_batch=(pipeline.detector if detector else pipeline.classifiers[name]).max_batch,
-        renamed={} if detector else {tensor.name: _own(name, tensor.name) for tensor in tensors},
+        renamed={} if detector else {tensor.name: _edge(name, tensor.name) for tensor in tensors},
     )
 
 
@@ -138,7 +144,8 @@ def _label(pipeline: Pipeline, shapes: Mapping[str, Shapes], labels: tuple[Tenso
         backend="label",
         inputs=(CLASS, *answers),
         outputs=labels,
-        parameters=label_parameters(pipeline),
+        renamed_inputs={_own(name, "EMBEDDING"): _edge(name, "EMBEDDING") for name in pipeline.classifiers},
+        parameters=label_parameters(pipeline, shapes),
         instances=pipeline.instances.label,
     )
 
@@ -168,7 +175,10 @@ def _indices(name: str, shapes: Shapes) -> list[Tensor]:
     return [rows, *edge, *rest]
 
 
-def _answers(name: str, classifier: Classifier) -> list[Tensor]:
+def _answers(name: str, classifier: Classifier, shapes: Shapes) -> list[Tensor]:
+    """What a client gets of a classifier."""
+    if not HEADS[classifier.head].labelled:
+        return [Tensor(_own(name, out.name), out.dtype, (-1, *out.dims)) for out in shapes.outputs]
     k = classifier.top_k
     return [Tensor(_own(name, "LABELS"), "STRING", (-1, k)), Tensor(_own(name, "SCORES"), "FP32", (-1, k))]
 
@@ -180,3 +190,8 @@ def _batched(tensor: Tensor) -> Tensor:
 
 def _own(name: str, tensor: str) -> str:
     return f"{name.upper()}_{tensor}"
+
+
+def _edge(name: str, tensor: str) -> str:
+    """A network's tensor inside the ensemble. `<C>_EMBEDDING` there is what `label` makes of it."""
+    return _own(name, f"EDGE_{tensor}" if tensor == "EMBEDDING" else tensor)

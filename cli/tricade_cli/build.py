@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
+
+from .progress import progress
 
 
 def register(app: typer.Typer) -> None:
@@ -18,15 +19,20 @@ def register(app: typer.Typer) -> None:
 def build(
     pipeline: Annotated[Path, typer.Argument(help="The pipeline file.", exists=True, dir_okay=False)],
     repository: Annotated[Path, typer.Option(help="The model repository to write into.")] = Path("model_repository"),
-    target: Annotated[str, typer.Option(help="What networks are built into.")] = "onnxruntime",
+    target: Annotated[
+        str, typer.Option(help="onnxruntime, tensorrt or tensorrt-rtx; if absent, what this machine can serve.")
+    ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Say what was done as JSON.")] = False,
 ) -> None:
     """Fold a pipeline's networks and write all of its models into a repository."""
     from tricade_build.build import build as built_from  # imports onnx, which other commands can do without
+    from tricade_build.targets import chosen
 
-    progress = Console(stderr=True)
-    with progress.status("reading the pipeline") as status:  # drawn on a terminal only
-        done = built_from(pipeline, repository=repository, target=target, report=status.update)
+    if not target:
+        target, why = chosen()
+        typer.echo(f"target {target}: {why}", err=True)
+    with progress("reading the pipeline") as report:
+        done = built_from(pipeline, repository=repository, target=target, report=report)
     if as_json:
         typer.echo(json.dumps(asdict(done)))
         return

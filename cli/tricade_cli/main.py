@@ -8,7 +8,7 @@ from importlib import import_module
 import typer
 
 # A command is a module here with a function `register(app)`.
-COMMANDS = ("build", "detect", "models", "serve")
+COMMANDS = ("build", "check", "detect", "models", "serve")
 OURS = ("tricade", "tricade_build", "tricade_client", "tricade_server")
 
 

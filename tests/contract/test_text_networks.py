@@ -9,12 +9,12 @@ import pytest
 from numpy.typing import NDArray
 
 from tricade_build.families import FAMILIES
-from tricade_build.families import Want as FamilyWant
 from tricade_build.fold import Front, fold
 from tricade_build.heads import HEADS
 from tricade_build.heads import Want as HeadWant
 from tricade_build.models import fetch
 from tricade_build.spec import Normalize
+from tricade_build.want import Want as FamilyWant
 
 HALF = Normalize(colour="bgr", mean=(127.5, 127.5, 127.5), std=(127.5, 127.5, 127.5))
 

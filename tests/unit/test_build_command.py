@@ -40,7 +40,11 @@ def test_build_says_what_it_did(
     [
         (("build", "no.yaml"), 2, "no.yaml"),
         (("build", "bad.yaml"), 1, "tricade: bad.yaml: expected a section with name, detector, classifiers; got 1\n"),
-        (("build", "bad.yaml", "--target", "cuda"), 1, "tricade: expected a target out of onnxruntime; got cuda\n"),
+        (
+            ("build", "bad.yaml", "--target", "cuda"),
+            1,
+            "tricade: expected a target out of onnxruntime, tensorrt, tensorrt-rtx; got cuda\n",
+        ),
         (("models", "faces"), 1, "tricade: expected models out of text; got faces\n"),
         (("build",), 2, "Missing argument"),
         (("bake",), 2, "bake"),

@@ -1,4 +1,4 @@
-"""`tricade_build.families`: hand-made raw heads to CANDIDATES and MAP."""
+"""`tricade_build.families`: `yolov8` and `dbnet` by hand; `test_families_boxes.py` has what all box families share."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import pytest
 from numpy.typing import NDArray
 
 from tricade_build.errors import FoldError
-from tricade_build.families import FAMILIES, Want
+from tricade_build.families import FAMILIES
 from tricade_build.fold import Folded, Front, fold
 from tricade_build.spec import Normalize
+from tricade_build.want import Want
 
 SIZE = (32, 64)  # height, width
 BLANK = np.zeros((1, *SIZE, 3), np.uint8)
@@ -68,35 +69,11 @@ def test_yolov8(anchors: list[list[float]], expected: list[list[float]], transpo
     np.testing.assert_allclose(graphs.run(made.model, BLANK)["CANDIDATES"], [expected], rtol=1e-6)
 
 
-def decoded(raw: NDArray[np.float32], count: int) -> NDArray[np.float32]:
-    """The same by numpy, one anchor after the other."""
-    found = []
-    for cx, cy, w, h, *scores in raw.T:
-        found.append([cx - w / 2, cy - h / 2, cx + w / 2, cy + h / 2, max(scores), scores.index(max(scores))])
-    return np.array(sorted(found, key=lambda candidate: -candidate[4])[:count], np.float32)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float16])
-def test_yolov8_against_a_decoder_for_every_image_of_a_batch(dtype: type) -> None:
-    random = np.random.default_rng(2)
-    raw = np.concatenate([random.uniform(0, 640, (4, 500)), random.uniform(0, 1, (80, 500))]).astype(dtype)
-
-    made = folded("yolov8", raw, classes=80, candidates=300)
-
-    found = graphs.run(made.model, BLANK.repeat(2, 0))["CANDIDATES"]
-    expected = decoded(raw.astype(np.float32), 300)
-    for image in found:
-        np.testing.assert_allclose(image[:, 4], expected[:, 4], rtol=1e-6)
-        # Half precision has equal scores; their order is not fixed.
-        np.testing.assert_allclose(sorted(image.tolist()), sorted(expected.tolist()), rtol=1e-5, atol=1e-4)
-
-
 @pytest.mark.parametrize(
     ("shape", "said"),
     [
         ((85, 100), r"\[M, 6, anchors\] or \[M, anchors, 6\].*found \[M, 85, 100\]"),
         ((84, 100), "found .*as many labels as the network has classes: 80?"),
-        ((6, 6), r"found \[M, 6, 6\]; both sides could be the anchors"),
         ((6,), r"found \[M, 6\]"),
         ((1, 6, 10), r"found \[M, 1, 6, 10\]"),
     ],
@@ -104,6 +81,11 @@ def test_yolov8_against_a_decoder_for_every_image_of_a_batch(dtype: type) -> Non
 def test_yolov8_refuses_another_layout(shape: tuple[int, ...], said: str) -> None:
     with pytest.raises(FoldError, match=said):
         folded("yolov8", np.zeros(shape, np.float32))
+
+
+def test_yolov8_refuses_two_sides_that_could_be_the_anchors() -> None:
+    with pytest.raises(FoldError, match=r"found \[M, 7, 7\]; both sides could be the anchors"):
+        folded("yolov8", np.zeros((7, 7), np.float32), classes=3)
 
 
 @pytest.mark.parametrize(
@@ -136,3 +118,15 @@ def test_dbnet_keeps_every_pixel_in_its_place() -> None:
 def test_dbnet_refuses_another_layout(shape: tuple[int, ...]) -> None:
     with pytest.raises(FoldError, match=r"\[M, 1, 32, 64\], one probability for each pixel.*found \[M, "):
         folded("dbnet", np.zeros(shape, np.float32))
+
+
+def test_bytes_are_made_last_also_where_a_batch_of_one_is_opened() -> None:
+    """TensorRT knows UINT8 at the borders of a graph only."""
+    model = graphs.answering(np.zeros((1, *SIZE), np.float32), entry=(1, 3, *SIZE))
+    front, want = Front("TENSOR", SIZE, (), Normalize(), single=True), Want(SIZE, 1, 300)
+
+    made = fold(model, front, lambda nodes, answer: FAMILIES["dbnet"].end(nodes, answer, want)).model
+
+    assert {node.op_type for node in made.graph.node if "MAP" in node.output} == {"Cast"}
+    assert not any("MAP" in node.input for node in made.graph.node)
+    assert graphs.run(made, BLANK)["MAP"].shape == (1, *SIZE)

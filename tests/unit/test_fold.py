@@ -15,6 +15,7 @@ from tricade.stage import Tensor
 from tricade_build.errors import FoldError
 from tricade_build.fold import Folded, Front, fold
 from tricade_build.heads import HEADS, Want
+from tricade_build.runtime import newest
 from tricade_build.spec import Normalize
 
 PLAIN = Normalize(mean=(0, 0, 0), std=(1, 1, 1))
@@ -30,9 +31,10 @@ def folded(
     widths: tuple[int, ...] = (),
     normalize: Normalize = UNIT,
     top_k: int = 1,
+    single: bool = False,
 ) -> Folded:
     end = partial(_end, head=head, want=Want(top_k, any_width=bool(widths)))
-    return fold(model, Front("CROPS", size, widths, normalize), end)
+    return fold(model, Front("CROPS", size, widths, normalize, single=single), end)
 
 
 def _end(nodes: Any, raw: Any, *, head: str, want: Want) -> Any:
@@ -134,6 +136,10 @@ FIXED_INSIDE = graphs.model_of(
 TWO_OUTPUTS = graphs.pooled_linear()
 TWO_OUTPUTS.graph.output.append(onnx.helper.make_tensor_value_info("f", TensorProto.FLOAT, None))
 
+TWO_INPUTS = graphs.pooled_linear()
+TWO_INPUTS.graph.input.append(onnx.helper.make_tensor_value_info("mask", TensorProto.FLOAT, ["n", 8, 12]))
+UNKNOWN_OPERATOR = graphs.model_of([graphs.node("Fold", ["x"], ["y"])])
+
 
 @pytest.mark.parametrize(
     ("model", "said"),
@@ -146,8 +152,12 @@ TWO_OUTPUTS.graph.output.append(onnx.helper.make_tensor_value_info("f", TensorPr
         (graphs.pooled_linear(entry=("n", 1, 8, 12)), r"\[batch, 3, height, width\], found input x"),
         (graphs.pooled_linear(entry=("n", 8, 12, 3)), r"\[batch, 3, height, width\], found input x"),
         (FIXED_INSIDE, r"runs with an input of shape \[2, 3, 8, 12\].*dynamic batch"),
-        (TWO_OUTPUTS, r"one output, found inputs \['x'\] and outputs \['y', 'f'\]"),
-        (graphs.pooled_linear(opset=9), "opset 11 or newer, found 9"),
+        (TWO_OUTPUTS, r"found y \[M, 5\], f \[M, 7\]; several fit: export only the one that is meant"),
+        (TWO_INPUTS, "expected one input, found x, mask; export"),
+        (graphs.pooled_linear(opset=9), rf"opset 11 to {newest().opset}, which ONNX Runtime [0-9.]+ runs, found 9;"),
+        (graphs.pooled_linear(opset=newest().opset + 1), rf"opset 11 to {newest().opset}, which .*opset 17"),
+        (graphs.pooled_linear(ir=newest().ir + 1), f"IR version {newest().ir} or older, .*found {newest().ir + 1};"),
+        (UNKNOWN_OPERATOR, "expected a graph that ONNX Runtime loads; .*Fold"),
     ],
 )
 def test_refuses_what_cannot_be_served(model: onnx.ModelProto, said: str) -> None:
@@ -158,3 +168,88 @@ def test_refuses_what_cannot_be_served(model: onnx.ModelProto, said: str) -> Non
 def test_refuses_widths_where_the_network_has_one() -> None:
     with pytest.raises(FoldError, match="dynamic width"):
         folded(graphs.pooled_linear(entry=("n", 3, 8, 16)), size=(8, 16), widths=(16, 32))
+
+
+SINGLE = {
+    "static": graphs.pooled_linear(entry=(1, 3, 8, 12)),
+    "fixed inside": FIXED_INSIDE,
+    "dynamic": graphs.pooled_linear(),
+}
+
+
+@pytest.mark.parametrize("kind", SINGLE)
+def test_a_batch_of_one_may_be_fixed_and_is_open_at_the_border(kind: str) -> None:
+    made = folded(SINGLE[kind], single=True, top_k=2)
+
+    for value in (*made.model.graph.input, *made.model.graph.output):
+        assert value.type.tensor_type.shape.dim[0].dim_param == "batch"
+    inferred = onnx.shape_inference.infer_shapes(made.model, strict_mode=True, data_prop=True)
+    assert [dim.dim_value for dim in inferred.graph.output[0].type.tensor_type.shape.dim][1:] == [2]
+    pixels = np.random.default_rng(0).integers(0, 256, (1, 8, 12, 3), np.uint8)
+    found = graphs.run(made.model, pixels)
+    assert {name: value.shape for name, value in found.items()} == {"INDEX": (1, 2), "SCORE": (1, 2)}
+    if kind == "dynamic":
+        np.testing.assert_array_equal(found["INDEX"], graphs.run(folded(SINGLE[kind], top_k=2).model, pixels)["INDEX"])
+
+
+@pytest.mark.parametrize(
+    ("entry", "single", "said"),
+    [
+        ((1, 3, 8, 12), False, "expected a dynamic batch, .* or set `max_batch` to 1"),
+        ((4, 3, 8, 12), True, r"expected a dynamic batch, found input x of shape \[4, 3, 8, 12\]; export it again"),
+    ],
+)
+def test_says_what_to_do_about_a_fixed_batch(entry: tuple[int, ...], single: bool, said: str) -> None:
+    with pytest.raises(FoldError, match=said):
+        folded(graphs.pooled_linear(entry=entry), single=single)
+
+
+def test_outputs_that_nobody_reads_and_what_they_need_are_left_out() -> None:
+    both = graphs.model_of(
+        [
+            graphs.node("GlobalAveragePool", ["x"], ["g"]),
+            graphs.node("Mul", ["x", "heavy"], ["beside"]),
+            graphs.node("Flatten", ["g"], ["y"], axis=1),
+        ],
+        {"heavy": np.ones((1, 3, 8, 12), np.float32)},
+    )
+    both.graph.output.append(onnx.helper.make_tensor_value_info("beside", TensorProto.FLOAT, None))
+
+    made = folded(both)
+
+    assert not any("heavy" in constant.name for constant in made.model.graph.initializer)
+    assert "network/beside" not in {out for node in made.model.graph.node for out in node.output}
+
+
+def test_what_a_branch_reads_from_outside_stays() -> None:
+    branch = onnx.helper.make_graph(
+        [graphs.node("Add", ["f", "five"], ["b"])], "b", [], [onnx.helper.make_empty_tensor_value_info("b")]
+    )
+    model = graphs.model_of(
+        [
+            graphs.node("GlobalAveragePool", ["x"], ["g"]),
+            graphs.node("Flatten", ["g"], ["f"], axis=1),
+            graphs.node("If", ["yes"], ["y"], then_branch=branch, else_branch=branch),
+        ],
+        {"yes": np.array(True), "five": np.array([0, 5, 0], np.float32)},
+    )
+
+    assert graphs.run(folded(model).model, np.zeros((2, 8, 12, 3), np.uint8))["INDEX"].tolist() == [[1], [1]]
+
+
+def test_functions_of_the_graph_are_written_out() -> None:
+    function = onnx.helper.make_function(
+        "local", "Shift", ["a"], ["b"], [graphs.node("Add", ["a", "a"], ["b"])], [onnx.helper.make_opsetid("", 18)]
+    )
+    model = graphs.model_of(
+        [
+            graphs.node("GlobalAveragePool", ["x"], ["g"]),
+            graphs.node("Flatten", ["g"], ["f"], axis=1),
+            graphs.node("Shift", ["f"], ["y"], domain="local"),
+        ],
+        opset=18,
+    )
+    model.opset_import.append(onnx.helper.make_opsetid("local", 1))
+    model.functions.append(function)
+
+    assert len(graphs.run(folded(model).model, np.zeros((2, 8, 12, 3), np.uint8))["INDEX"]) == 2

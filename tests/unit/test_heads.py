@@ -74,6 +74,7 @@ def test_head(
         ("softmax", (3,), (), 4, "top_k of at most 3, the network's classes; got 4"),
         ("sigmoid", (3,), ("Softmax",), 1, "ends in Sigmoid or in logits, found Softmax"),
         ("ctc", (3,), (), 1, r"\[M, steps, characters\] \(head ctc\), found \[M, 3\]"),
+        ("embedding", (3, 7, 7), (), 1, r"\[M, dimensions\], a vector \(head embedding\), found \[M, 3, 7, 7\]"),
     ],
 )
 def test_refuses_another_layout(
@@ -110,3 +111,44 @@ def test_names(head: str, labels: tuple[str, ...], classes: int, names: tuple[st
 def test_refuses_another_number_of_labels(head: str, labels: tuple[str, ...], classes: int, said: str) -> None:
     with pytest.raises(FoldError, match=said):
         HEADS[head].names(labels, classes)
+
+
+@pytest.mark.parametrize("opset", [11, 13, 18])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("shape", [(3,), (3, 1, 1)])
+@pytest.mark.parametrize(
+    ("vector", "normalize", "expected"),
+    [
+        ([0, 0, 0], False, [0, 0, 0]),
+        ([0, 0, 0], True, [0, 0, 0]),
+        ([1, -2, 2], False, [1, -2, 2]),
+        ([1, -2, 2], True, [1 / 3, -2 / 3, 2 / 3]),
+        ([3000, 0, 4000], True, [0.6, 0, 0.8]),  # squares that half precision does not hold
+    ],
+)
+def test_embedding(
+    vector: list[float], normalize: bool, expected: list[float], shape: tuple[int, ...], dtype: type, opset: int
+) -> None:
+    model = graphs.answering(np.array(vector, dtype).reshape(shape), opset=opset)
+    want = Want(1, any_width=False, normalize=normalize)
+
+    made = fold(
+        model, Front("CROPS", SIZE, (), Normalize()), lambda nodes, raw: HEADS["embedding"].end(nodes, raw, want)
+    )
+
+    found = graphs.run(made.model, BLANK)["EMBEDDING"]
+    assert [(tensor.name, tensor.dtype, tensor.dims) for tensor in made.shapes.outputs] == [("EMBEDDING", "FP32", (3,))]
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, [expected, expected], rtol=1e-5, atol=1e-7)
+
+
+def test_a_head_takes_the_output_that_fits_among_several() -> None:
+    """As image encoders are exported: every token's state beside the vector."""
+    model = graphs.choosing({"tokens": np.ones((1, 5, 4), np.float32), "pooled": np.eye(4, dtype=np.float32)[:1]})
+    want = Want(1, any_width=False)
+
+    made = fold(
+        model, Front("CROPS", SIZE, (), Normalize()), lambda nodes, raw: HEADS["embedding"].end(nodes, raw, want)
+    )
+
+    assert graphs.run(made.model, BLANK)["EMBEDDING"].tolist() == [[1, 0, 0, 0]] * 2

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
-from google.protobuf import text_format
+from google.protobuf import json_format, text_format
 from tritonclient.grpc.model_config_pb2 import DataType, ModelConfig
 
-from tricade.stage import Tensor
+from tricade.stage import Tensor, spec_from_config
+from tricade_build.local import STAGES
 from tricade_build.render import Files, render
 from tricade_build.shapes import Shapes
 from tricade_build.spec import Pipeline
@@ -31,6 +33,11 @@ def line() -> Shapes:
     return Shapes(Tensor("CROPS", "UINT8", (48, -1, 3)), outputs, classes=3)
 
 
+def vector(dimensions: int) -> Shapes:
+    outputs = (Tensor("EMBEDDING", "FP32", (dimensions,)),)
+    return Shapes(Tensor("CROPS", "UINT8", (16, 24, 3)), outputs, classes=0)
+
+
 NETWORK = {"onnx": "n.onnx", "size": (320, 640), "labels": ("a", "b")}
 DETECTOR = {**NETWORK, "family": "yolov8", "max_batch": 4}
 KIND = {**NETWORK, "head": "softmax", "size": (16, 24), "max_batch": 8, "top_k": 2, "classes": ("b",)}
@@ -39,6 +46,10 @@ LINE = {
     **NETWORK, "head": "ctc", "size": (48, 320), "resize": "pad", "widths": (320, 640), "upright": "up",
     "rotate_tall": 1.5, "max_batch": 16,
 }  # fmt: skip
+
+FACE = {"onnx": "n.onnx", "head": "embedding", "size": (16, 24), "padding": 0.25, "resize": "letterbox"}
+TAGS = {**NETWORK, "head": "sigmoid", "size": (16, 24), "top_k": 2, "threshold": 0.4}
+LOOK = {"onnx": "n.onnx", "head": "embedding", "size": (16, 24), "resize": "pad", "upright": "up"}
 
 PIPELINES: dict[str, tuple[dict[str, Any], dict[str, Shapes]]] = {
     "detector only": ({"detector": DETECTOR}, {"detector": BOXES}),
@@ -50,14 +61,32 @@ PIPELINES: dict[str, tuple[dict[str, Any], dict[str, Shapes]]] = {
         {"detector": {**DETECTOR, "family": "dbnet"}, "classifiers": {"line": LINE, "up": UPRIGHT}},
         {"detector": MAP, "up": classes((48, 192), 1), "line": line()},
     ),
+    "vectors": (
+        {
+            "detector": {**DETECTOR, "tile": {"size": (640, 640), "overlap": 0.25}, "min_size": 4},
+            "classifiers": {"face": FACE, "tags": TAGS, "up": UPRIGHT, "look": LOOK},
+        },
+        {
+            "detector": BOXES,
+            "face": vector(8),
+            "tags": classes((16, 24), 2),
+            "up": classes((48, 192), 1),
+            "look": vector(5),
+        },
+    ),
 }
 
 
 def rendered(data: Mapping[str, Any], shapes: Mapping[str, Shapes]) -> tuple[Pipeline, Files]:
     pipeline = Pipeline.model_validate_json(json.dumps({"name": "p", **data}), strict=True)
-    names = {"detector": pipeline.detector.labels} | {n: c.labels for n, c in pipeline.classifiers.items()}
+    names = {"detector": pipeline.detector.labels}
+    names |= {n: c.labels for n, c in pipeline.classifiers.items() if c.labels is not None}
     wiring = wiring_of(pipeline, shapes, names)  # type: ignore[arg-type]
     return pipeline, render(wiring, origin="pipelines/p.yaml", max_delay_us=500, names=names)  # type: ignore[arg-type]
+
+
+def _without_ring(config: Any) -> dict[str, str]:
+    return {"ring_bytes": "0"} if config.backend == "preprocess" else {}
 
 
 def configs(files: Files) -> dict[str, Any]:
@@ -102,6 +131,7 @@ def test_every_edge_joins_equal_types_and_shapes(case: str) -> None:
         ("detector only", ["preprocess", "detector", "crop", "label"]),
         ("one classifier", ["preprocess", "detector", "crop", "kind", "label"]),
         ("text", ["preprocess", "detector", "crop", "up", "turn_line", "line", "label"]),
+        ("vectors", ["preprocess", "detector", "crop", "face", "tags", "up", "turn_look", "look", "label"]),
     ],
 )
 def test_models_are_the_ensembles_steps(case: str, steps: list[str]) -> None:
@@ -136,6 +166,42 @@ def test_the_ensembles_own_tensors() -> None:
     }
     assert {t.name: t.optional for t in ensemble.input} == {"IMAGE": False, "THRESHOLD": True}
     assert (ensemble.platform, ensemble.max_batch_size) == ("ensemble", 0)
+
+
+def test_the_tensors_of_an_embedding() -> None:
+    _, files = rendered(*PIPELINES["vectors"])
+    models = configs(files)
+    steps = {step.model_name: step for step in models["p"].ensemble_scheduling.step}
+
+    kinds = {t.name: (DataType.Name(t.data_type), list(t.dims)) for t in models["p"].output if "FACE" in t.name}
+    assert kinds == {"FACE_EMBEDDING": ("TYPE_FP32", [-1, 8])}
+    assert dict(steps["p_face"].output_map) == {"EMBEDDING": "FACE_EDGE_EMBEDDING"}
+    given = {mine: outer for mine, outer in steps["p_label"].input_map.items() if mine.startswith("FACE")}
+    assert given == {
+        "FACE_ROWS": "FACE_ROWS",
+        "FACE_EMBEDDING": "FACE_EDGE_EMBEDDING",
+        "FACE_REST_ROWS": "FACE_REST_ROWS",
+        "FACE_REST_EMBEDDING": "FACE_REST_EMBEDDING",
+    }
+    assert steps["p_label"].output_map["FACE_EMBEDDING"] == "FACE_EMBEDDING"
+    assert "p_label/face.txt" not in map(str, files)
+
+
+@pytest.mark.parametrize("case", PIPELINES)
+def test_every_stage_takes_its_parameters(case: str, tmp_path: Path) -> None:
+    """What the stages refuse, unknown and missing parameters, is not rendered."""
+    _, files = rendered(*PIPELINES[case])
+    for path, data in files.items():
+        (tmp_path / path.parent).mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes(data)
+
+    for name, config in configs(files).items():
+        if config.backend in STAGES:
+            as_json = json_format.MessageToDict(config, preserving_proto_field_name=True)
+            spec = spec_from_config(as_json, directory=tmp_path / name, version=1)
+            STAGES[config.backend].load(
+                dataclasses.replace(spec, parameters={**spec.parameters, **_without_ring(config)})
+            ).close()
 
 
 def test_a_network_is_a_plan_and_beside_it_an_onnx_file() -> None:
@@ -176,6 +242,30 @@ PARAMETERS = {
     ("text", "p_turn_line"): {
         "classifier": "line", "upright": "up", "turned": "1", "threshold": "0.9", "size": "48,320", "pad": "0",
         "widths": "320,640", "max_batch": "16", "model": "p_line",
+    },
+    ("vectors", "p_preprocess"): {
+        "size": "320,640", "resize": "letterbox", "pad": "114", "max_images": "4", "max_bytes": "20000000",
+        "max_pixels": "50000000", "ring_bytes": "67108864", "ring_slots": "32", "tile": "640,640", "overlap": "0.25",
+        "max_tiles": "4",
+    },
+    ("vectors", "p_crop"): {
+        "family": "candidates", "size": "320,640", "resize": "letterbox", "threshold": "0.25", "iou": "0.5",
+        "max_detections": "100", "min_size": "4.0",
+        "face.size": "16,24", "face.resize": "letterbox", "face.pad": "0", "face.max_batch": "8",
+        "face.model": "p_face", "face.padding": "0.25", "face.answers": "EMBEDDING",
+        "tags.size": "16,24", "tags.resize": "stretch", "tags.pad": "0", "tags.max_batch": "8", "tags.model": "p_tags",
+        "up.size": "48,192", "up.resize": "pad", "up.pad": "0", "up.max_batch": "8", "up.model": "p_up",
+        "look.size": "16,24", "look.resize": "pad", "look.pad": "0", "look.max_batch": "8", "look.model": "p_look",
+        "look.packed": "true", "look.answers": "EMBEDDING",
+    },
+    ("vectors", "p_turn_look"): {
+        "classifier": "look", "upright": "up", "turned": "1", "threshold": "0.9", "size": "16,24", "pad": "0",
+        "max_batch": "8", "model": "p_look", "answers": "EMBEDDING",
+    },
+    ("vectors", "p_label"): {
+        "detector.labels": "detector.txt", "face.head": "embedding", "face.dim": "8",
+        "tags.head": "sigmoid", "tags.labels": "tags.txt", "tags.top_k": "2", "tags.threshold": "0.4",
+        "up.head": "softmax", "up.labels": "up.txt", "up.top_k": "1", "look.head": "embedding", "look.dim": "5",
     },
     ("detector only", "p_label"): {"detector.labels": "detector.txt"},
     ("one classifier", "p_label"): {

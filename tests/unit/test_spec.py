@@ -90,6 +90,22 @@ def test_pad_follows_the_family(parse: Any, detector: dict[str, Any], pad: int |
     assert parse(spec(detector)).detector.pad == pad
 
 
+@pytest.mark.parametrize(
+    ("detector", "iou"),
+    [
+        ({}, 0.5),
+        ({"family": "yolov10"}, 1),
+        ({"family": "detr"}, 1),
+        ({"family": "nms"}, 0.5),
+        ({"family": "auto"}, 0.5),
+        ({"family": "detr", "iou": 0.7}, 0.7),
+        ({"family": "detr", "tile": {"size": [32, 32]}}, 0.5),  # tiles find the same thing twice
+    ],
+)
+def test_iou_follows_the_family(parse: Any, detector: dict[str, Any], iou: float) -> None:
+    assert parse(spec(detector)).detector.iou == iou
+
+
 def test_paths_are_beside_the_file_or_else_in_the_working_directory(parse: Any, tmp_path: Path) -> None:
     (tmp_path / "elsewhere" / "other.onnx").touch()
     (tmp_path / "elsewhere" / "net.onnx").touch()
@@ -115,8 +131,8 @@ WRONG: list[tuple[dict[str, Any] | str, str]] = [
     (spec(nam="x"), "nam: unknown key; did you mean `name`?"),
     (spec(precision="fp8"), "precision: expected one of fp32, fp16, int8; got 'fp8'"),
     (spec({"treshold": 0.3}), "detector.treshold: unknown key; did you mean `threshold`?"),
-    (spec({"zzz": 0.3}), "detector.zzz: unknown key; known here are binarize, "),
-    (spec({"family": "yolo"}), "detector.family: expected one of dbnet, yolov8; got 'yolo'"),
+    (spec({"zzz": 0.3}), "detector.zzz: unknown key; known here are activation, binarize, "),
+    (spec({"family": "yolo"}), "detector.family: expected auto or one of dbnet, detr, nms, yolov10, yolov5, yolov8, yolox; got 'yolo'"),
     (spec({"threshold": 1.5}), "detector.threshold: expected the lowest score that counts, 0 to 1; got 1.5"),
     (spec({"threshold": "0.5"}), "detector.threshold: expected the lowest score that counts, 0 to 1; got '0.5'"),
     (spec({"max_batch": 0}), "detector.max_batch: expected a whole number from 1; got 0"),
@@ -139,9 +155,26 @@ WRONG: list[tuple[dict[str, Any] | str, str]] = [
     (spec(classifiers={"size": {"size": [1, 2.5]}}), "classifiers.size.size: expected two whole numbers"),
     (spec(classifiers={"c": {"onnx": ...}}), "classifiers.c.onnx: missing; expected the path of an ONNX file"),
     (spec(classifiers={"c": {"onnx": "no.onnx"}}), "classifiers.c.onnx: expected a file; there is neither "),
-    (spec(classifiers={"c": {"head": "linear"}}), "classifiers.c.head: expected one of ctc, sigmoid, softmax"),
+    (spec(classifiers={"c": {"head": "linear"}}), "c.head: expected one of ctc, embedding, sigmoid, softmax"),
     (spec(classifiers={"c": {"top_k": 3}}), "classifiers.c.top_k: expected at most the 2 labels; got 3"),
-    (spec(classifiers={"c": {"head": "ctc", "top_k": 2}}), "classifiers.c.top_k: expected 1 with head ctc"),
+    (spec(classifiers={"c": {"head": "ctc", "top_k": 2}}), "c.top_k: expected only with head sigmoid, softmax; got it"),
+    (spec(classifiers={"c": {"labels": ...}}), "classifiers.c.labels: missing; expected a list of names, a file"),
+    (spec(classifiers={"c": {"head": "embedding"}}), "c.labels: expected only with head ctc, sigmoid, softmax; got it"),
+    (spec(classifiers={"c": {"threshold": 0.5}}), "c.threshold: expected only with head sigmoid; got it with softmax"),
+    (spec(classifiers={"c": {"normalize_embedding": True}}), "c.normalize_embedding: expected only with head embedding"),
+    (spec(classifiers={"c": {"labels": ["a", "b", "a"]}}), "c.labels: expected names that differ; 'a' is given twice, as numbers 1 and 3"),
+    (spec({"labels": ["a", "a"]}), "detector.labels: expected names that differ; 'a' is given twice"),
+    (spec(classifiers={"c": {"padding": 1.5}}), "c.padding: expected a share of a box's width and height on each side"),
+    (spec(classifiers={"c": {"resize": "crop"}}), "c.resize: expected one of stretch, pad, letterbox; got 'crop'"),
+    (spec(classifiers={"c": LINE | {"widths": [320], "resize": "letterbox"}}), "c.resize: expected pad, as there are"),
+    (spec({"min_size": -1}), "detector.min_size: expected pixels of the picture, a number from 0; got -1"),
+    (spec({"decoded": True}), "detector.decoded: expected only with family yolox; got it with yolov8; remove it"),
+    (spec({"activation": "softmax"}), "detector.activation: expected only with family detr; got it with yolov8"),
+    (spec({"family": "detr", "activation": "relu"}), "detector.activation: expected sigmoid or softmax; got 'relu'"),
+    (spec({"tile": {}}), "detector.tile.size: missing; expected two whole numbers"),
+    (spec({"tile": {"size": [64, 64], "overlap": 1}}), "detector.tile.overlap: expected a share of a tile's side"),
+    (spec({"family": "dbnet", "tile": {"size": [64, 64]}}), "detector.tile: expected only with a family that finds boxes"),
+    (spec(classifiers={"a": {}, "a_edge": {}}), "classifiers.a_edge: expected a name that is not a's plus _edge"),
     (spec(classifiers={"c": {"classes": []}}), "classifiers.c.classes: expected names out of detector.labels; got []"),
     (spec(classifiers={"c": {"classes": ["z"]}}), "classes: expected names out of detector.labels (a, b); got 'z'"),
     (spec(classifiers={"c": {"upright": "z"}}), "c.upright: expected another classifier (there is none); got 'z'"),

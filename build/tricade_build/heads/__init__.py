@@ -7,7 +7,7 @@ import pkgutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..ends import Ended, Raw
+from ..ends import Answer, Ended
 from ..graph import Nodes
 
 
@@ -17,6 +17,7 @@ class Want:
 
     top_k: int
     any_width: bool  # the crops' width differs from call to call
+    normalize: bool = False  # vectors of length 1
 
 
 @dataclass(frozen=True)
@@ -24,8 +25,14 @@ class Head:
     """One kind of answer; `names` gives one name for each INDEX, out of the labels and the number of classes."""
 
     name: str
-    end: Callable[[Nodes, Raw, Want], Ended]
+    end: Callable[[Nodes, Answer, Want], Ended]
     names: Callable[[Sequence[str], int], tuple[str, ...]]
+    keys: frozenset[str] = frozenset({"labels", "top_k"})  # keys of a classifier that concern some heads only
+    unique: bool = True  # each label differs from the others
+
+    @property
+    def labelled(self) -> bool:
+        return "labels" in self.keys
 
 
 HEADS: dict[str, Head] = {}

@@ -8,15 +8,15 @@ from onnx import TensorProto
 
 from tricade.stage import Tensor
 
-from ..ends import Ended, Raw, probabilities
+from ..ends import Answer, Ended, probabilities
 from ..errors import FoldError
 from ..graph import Nodes
 from . import Head, Want, register
 
 
-def end(nodes: Nodes, raw: Raw, want: Want) -> Ended:
+def end(nodes: Nodes, answer: Answer, want: Want) -> Ended:
     """[n, T, C] logits or probabilities to INDEX INT32 [n, T] and SCORE FP32 [n, T]."""
-    raw.expect(len(raw.shape) == 3, "[M, steps, characters] (head ctc)")
+    raw = answer.expect(lambda raw: raw.is_float(None, None), "[M, steps, characters] (head ctc)")
     scores = probabilities(nodes, raw, activation="Softmax", other="Sigmoid")
     # Cheaper than TopK with k = 1: for [18, 80, 18710] 20 ms on top of the softmax instead of 30.
     nodes.cast(nodes.argmax(scores, axis=2), TensorProto.INT32, out="INDEX")
@@ -37,4 +37,4 @@ def alphabet(characters: Sequence[str], classes: int) -> tuple[str, ...]:
     )
 
 
-register(Head("ctc", end=end, names=alphabet))
+register(Head("ctc", end=end, names=alphabet, keys=frozenset({"labels"}), unique=False))

@@ -4,34 +4,29 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..networks import Job
-from ..shapes import Shapes
 from ..spec import Pipeline
-
-
-@dataclass(frozen=True)
-class Weights:
-    """A network's files by their path in the model's folder; none of them where it is as it should be."""
-
-    shapes: Shapes
-    files: Mapping[str, bytes]
-
-    @property
-    def built(self) -> bool:
-        return bool(self.files)
+from ..weights import Report, Weights
 
 
 @dataclass(frozen=True)
 class Target:
-    """`check` raises `BuildError` for what it cannot do; `weights` sees the model's folder, and only reads it."""
+    """What to do for a target.
+
+    `check` raises `BuildError` for what it cannot do; `weights` sees the model's folder, and only reads it.
+    `lacks` says why this machine could not serve what it builds, "" where it could. Of those that it can serve,
+    the one of the highest `rank` is taken where none is named; below 0, never.
+    """
 
     name: str
     check: Callable[[Pipeline], None]
-    weights: Callable[[Job, Path], Weights]
+    weights: Callable[[Job, Path, Report], Weights]
+    lacks: Callable[[], str] = lambda: ""
+    rank: int = -1
 
 
 TARGETS: dict[str, Target] = {}
@@ -39,6 +34,17 @@ TARGETS: dict[str, Target] = {}
 
 def register(target: Target) -> None:
     TARGETS[target.name] = target
+
+
+def chosen() -> tuple[str, str]:
+    """The target that suits this machine, and why in a few words."""
+    lacking = []
+    for target in sorted(TARGETS.values(), key=lambda each: -each.rank):
+        if lack := target.lacks():
+            lacking.append(f"not {target.name}: {lack}")
+        else:
+            return target.name, "; ".join(lacking) or "this machine serves it"
+    raise AssertionError("ONNX Runtime lacks nothing")
 
 
 for _module in pkgutil.iter_modules(__path__):

@@ -1,0 +1,268 @@
+"""`compile_plan`: an ONNX graph to a TensorRT plan, through the builder of TensorRT 8.6, 10, 11 or TensorRT for RTX.
+
+One code path: what only some of them have is asked for with `hasattr`, never by version. The package itself is an
+argument, so tests compile with small fakes.
+
+TF32 is off: it keeps 10 of 23 bits, so `fp32` would not mean what ONNX Runtime computes for the same graph. Whoever
+wants speed asks for fp16, which is faster still and whose loss is measured.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import onnx
+
+from tricade.errors import EngineMisfit
+from tricade.manifest import PLAN
+from tricade.plan import Plan, Profile, check_fit, plan_from_engine
+from tricade.stage import ModelSpec, Tensor
+
+from .engine_timings import Timings
+from .errors import EngineError, ParseError, Unparsed
+
+Shape = tuple[int, ...]
+LINES_TOLD = 3  # of TensorRT's log in an error: a cause and what followed from it
+PRECISIONS: Mapping[str, str] = {
+    "FLOAT": "fp32", "FP32": "fp32", "HALF": "fp16", "FP16": "fp16", "BF16": "bf16",
+    "INT8": "int8", "FP8": "fp8", "INT4": "int4", "FP4": "fp4",
+}  # fmt: skip
+TYPES: Mapping[str, str] = {"FLOAT": "FP32", "HALF": "FP16"}  # TensorRT's name: Triton's, where they differ
+
+
+@dataclass(frozen=True)
+class Range:
+    """The smallest, the likeliest and the largest shape of an input."""
+
+    smallest: Shape
+    likeliest: Shape
+    largest: Shape
+
+    def check(self, name: str) -> None:
+        """`EngineError` unless each is within the next; TensorRT has no dimension of 0 either."""
+        columns = list(zip(self.smallest, self.likeliest, self.largest, strict=False))
+        same = len(self.smallest) == len(self.likeliest) == len(self.largest)
+        if not same or not all(1 <= low <= middle <= high for low, middle, high in columns):
+            raise EngineError(
+                f"expected shapes of {name} with 1 <= smallest <= likeliest <= largest; got {list(self.smallest)}, "
+                f"{list(self.likeliest)}, {list(self.largest)}; change max_batch, opt_batch or widths"
+            )
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """All that a plan depends on, apart from the graph, the library and the GPU."""
+
+    model: str
+    inputs: tuple[Tensor, ...]  # without the batch, as `config.pbtxt` has them
+    outputs: tuple[Tensor, ...]
+    max_batch: int
+    profile: Mapping[str, Range]
+    capabilities: tuple[str, ...] = ()  # to compile for without a GPU, e.g. 8.9; () is for the GPU that is here
+    optimization_level: int | None = None  # None leaves it to TensorRT
+    workspace_bytes: int | None = None  # None is all of the GPU's memory
+
+    def check(self) -> None:
+        """What can be known to be wrong before anything is compiled."""
+        for name, shapes in self.profile.items():
+            shapes.check(name)
+
+    @property
+    def spec(self) -> ModelSpec:
+        """What the model's configuration will say."""
+        return ModelSpec(self.model, Path(), 1, {}, self.inputs, self.outputs, self.max_batch, instances=1)
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A plan, and what was found in it."""
+
+    plan: bytes
+    precisions: Mapping[str, int]  # layers that compute in each, e.g. {"fp32": 57}
+    flags: tuple[str, ...]
+    optimization_level: int
+
+
+def compile_plan(trt: Any, graph: bytes, recipe: Recipe, *, timings: Timings, monitor: Any = None) -> Compiled:
+    """Parse, compile, read back; raises `EngineError`."""
+    recipe.check()
+    log = _log_class(trt)()
+    if hasattr(trt, "init_libnvinfer_plugins"):
+        trt.init_libnvinfer_plugins(log, "")
+    builder = trt.Builder(log)
+    network = builder.create_network(_network_flags(trt))
+    _parse(trt, network, graph, log)
+    config = builder.create_builder_config()
+    flags = _configure(trt, builder, config, network, recipe)
+    if monitor is not None and hasattr(config, "progress_monitor"):
+        config.progress_monitor = monitor
+    with timings.used_by(config):
+        memory = builder.build_serialized_network(network, config)
+    if memory is None:
+        raise EngineError(f"TensorRT {trt.__version__} does not compile {recipe.model}: {log.told()}")
+    plan = bytes(memory)
+    # Ahead of time there may be no GPU to load the plan on. Those networks are strongly typed: they say it all.
+    seen, precisions = _of_network(network, recipe) if recipe.capabilities else _of_engine(trt, plan, log, network)
+    try:
+        check_fit(recipe.spec, seen)
+    except EngineMisfit as error:
+        raise EngineError(f"expected a plan as {recipe.model} is configured; {error}") from error
+    return Compiled(plan, precisions, flags, int(config.builder_optimization_level))
+
+
+def _network_flags(trt: Any) -> int:
+    """Types as the graph has them where there is a choice (from 10 on); before, the batch among the dimensions."""
+    flags = trt.NetworkDefinitionCreationFlag
+    for name in ("STRONGLY_TYPED", "EXPLICIT_BATCH"):
+        if hasattr(flags, name):
+            return 1 << int(getattr(flags, name))
+    return 0
+
+
+def _parse(trt: Any, network: Any, graph: bytes, log: Any) -> None:
+    parser = trt.OnnxParser(network, log)
+    if parser.parse(graph):
+        return
+    problems = list(dict.fromkeys(_unparsed(parser, graph)))
+    if not problems:
+        raise EngineError(f"TensorRT {trt.__version__} does not take the graph: {log.told()}")
+    raise ParseError(trt.__version__, problems)
+
+
+def _unparsed(parser: Any, graph: bytes) -> Iterator[Unparsed]:
+    nodes = onnx.load_from_string(graph).graph.node
+    for place in range(parser.num_errors):
+        error = parser.get_error(place)
+        index = error.node()
+        # TensorRT 8 tells a node's number only; below 0, no node is to blame.
+        known = nodes[index] if 0 <= index < len(nodes) else onnx.NodeProto()
+        name = error.node_name() if hasattr(error, "node_name") else known.name
+        op = error.node_operator() if hasattr(error, "node_operator") else known.op_type
+        yield Unparsed(op or known.op_type, name or known.name, " ".join(error.desc().split()))
+
+
+def _configure(trt: Any, builder: Any, config: Any, network: Any, recipe: Recipe) -> tuple[str, ...]:
+    """Everything that the builder is told; the flags that are set or cleared, for the record."""
+    told = []
+    if hasattr(trt.BuilderFlag, "TF32"):
+        config.clear_flag(trt.BuilderFlag.TF32)
+        told.append("-TF32")
+    # Layers can only be read back with their types if this is asked for; it costs some bytes of plan.
+    config.profiling_verbosity = trt.ProfilingVerbosity.DETAILED
+    if recipe.optimization_level is not None:
+        config.builder_optimization_level = recipe.optimization_level
+    if recipe.workspace_bytes is not None:
+        config.set_memory_pool_limit(trt.MemoryPoolType.WORKSPACE, recipe.workspace_bytes)
+    if recipe.capabilities:
+        _aim(trt, config, recipe.capabilities)
+    _add_profile(builder, config, network, recipe)
+    return tuple(told)
+
+
+def known_capabilities(trt: Any) -> tuple[str, ...]:
+    """What this package compiles for without such a GPU, e.g. 7.5; none where it cannot."""
+    names = getattr(getattr(trt, "ComputeCapability", None), "__members__", ())
+    return tuple(f"{name[2:-1]}.{name[-1]}" for name in names if re.fullmatch(r"SM\d{2,}", name))
+
+
+def _aim(trt: Any, config: Any, capabilities: tuple[str, ...]) -> None:
+    known = known_capabilities(trt)
+    if unknown := [capability for capability in capabilities if capability not in known]:
+        raise EngineError(
+            f"expected compute capabilities out of {', '.join(known) or 'none'}, for which this TensorRT compiles "
+            f"without a GPU; got {unknown[0]}"
+        )
+    config.num_compute_capabilities = len(capabilities)
+    for place, capability in enumerate(capabilities):
+        config.set_compute_capability(getattr(trt.ComputeCapability, "SM" + capability.replace(".", "")), place)
+
+
+def _add_profile(builder: Any, config: Any, network: Any, recipe: Recipe) -> None:
+    profile = builder.create_optimization_profile()
+    inputs = [network.get_input(place) for place in range(network.num_inputs)]
+    for tensor in inputs:
+        if tensor.name not in recipe.profile:
+            raise EngineError(f"expected the inputs {', '.join(recipe.profile)}; the graph has {tensor.name}")
+        shapes = recipe.profile[tensor.name]
+        shape = tuple(tensor.shape)
+        for wanted in (shapes.smallest, shapes.likeliest, shapes.largest):
+            if len(wanted) != len(shape) or any(
+                side not in (-1, size) for side, size in zip(shape, wanted, strict=True)
+            ):
+                raise EngineError(f"expected {tensor.name} to take {list(wanted)}; in the graph it is {list(shape)}")
+        profile.set_shape(tensor.name, shapes.smallest, shapes.likeliest, shapes.largest)
+    if config.add_optimization_profile(profile) < 0:
+        raise EngineError(f"TensorRT refuses the profile {dict(recipe.profile)}")
+
+
+def _of_network(network: Any, recipe: Recipe) -> tuple[Plan, Mapping[str, int]]:
+    inputs = [network.get_input(place) for place in range(network.num_inputs)]
+    outputs = [network.get_output(place) for place in range(network.num_outputs)]
+    profile = Profile(
+        {name: shapes.smallest for name, shapes in recipe.profile.items()},
+        {name: shapes.largest for name, shapes in recipe.profile.items()},
+    )
+    plan = Plan(PLAN, tuple(map(_tensor, inputs)), tuple(map(_tensor, outputs)), (profile,))
+    return plan, _network_precisions(network)
+
+
+def _tensor(tensor: Any) -> Tensor:
+    return Tensor(tensor.name, TYPES.get(tensor.dtype.name, tensor.dtype.name), tuple(tensor.shape))
+
+
+def _network_precisions(network: Any) -> Mapping[str, int]:
+    layers = [network.get_layer(place) for place in range(network.num_layers)]
+    found = [layer.get_output(0).dtype.name for layer in layers if layer.num_outputs and layer.type.name != "CONSTANT"]
+    return _counted(found)
+
+
+def _of_engine(trt: Any, plan: bytes, log: Any, network: Any) -> tuple[Plan, Mapping[str, int]]:
+    runtime = trt.Runtime(log)
+    engine = runtime.deserialize_cuda_engine(plan)
+    if engine is None:
+        raise EngineError(f"TensorRT {trt.__version__} does not load what it has compiled: {log.told()}")
+    seen = plan_from_engine(engine, PLAN)
+    precisions = _engine_precisions(trt, engine) if hasattr(engine, "create_engine_inspector") else {}
+    return seen, precisions or _network_precisions(network)
+
+
+def _engine_precisions(trt: Any, engine: Any) -> Mapping[str, int]:
+    """By the type of each layer's first output; empty where the inspector tells names only."""
+    inspector = engine.create_engine_inspector()
+    text = inspector.get_engine_information(trt.LayerInformationFormat.JSON)
+    try:
+        layers = json.loads(text).get("Layers", [])
+    except (ValueError, AttributeError):
+        return {}
+    described = [layer["Outputs"][0] for layer in layers if isinstance(layer, dict) and layer.get("Outputs")]
+    words = [re.findall(r"[A-Z]+\d*", str(output.get("Format/Datatype", "")).upper()) for output in described]
+    return _counted([next((word for word in some if word in PRECISIONS), "") for some in words])
+
+
+def _counted(types: list[str]) -> Mapping[str, int]:
+    """Types of shapes, indices and truths are no precision."""
+    return dict(sorted(Counter(PRECISIONS[name] for name in types if name in PRECISIONS).items()))
+
+
+def _log_class(trt: Any) -> Any:
+    class Log(trt.ILogger):  # type: ignore[misc]
+        """Keeps the last errors, for whoever raises one."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.errors: deque[str] = deque(maxlen=LINES_TOLD)
+
+        def log(self, severity: Any, message: str) -> None:
+            if severity.name in ("ERROR", "INTERNAL_ERROR"):
+                self.errors.append(" ".join(message.split()))
+
+        def told(self) -> str:
+            return "; ".join(self.errors) or "without a word in its log"
+
+    return Log
