@@ -12,6 +12,7 @@ from PIL import Image
 
 from .control import Control
 from .errors import BadRepository, LoadFailed
+from .machine import misfit_of
 from .repository import ServedModel
 
 Say = Callable[[str], None]
@@ -56,7 +57,7 @@ class Loader:
         if not model.is_plan:
             self._load(model.name)
             return ""
-        why = "" if model.plan.is_file() else f"there is no {model.plan.name} in version {model.version}"
+        why = misfit_of(model.plan)
         if not why:
             try:
                 self._control.load(model.name)

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="session")
 def repository(tmp_path_factory) -> Path:
-    """`squares`, `mixed` (squares with three classifiers) and `text`, built for ONNX Runtime."""
+    """`squares`, `mixed` (with three classifiers), `tiled` (with tiles) and `text`, built for ONNX Runtime."""
     folder = tmp_path_factory.mktemp("built")
     pipelines = folder / "pipelines"
     fetch("text", into=pipelines / "models")
@@ -31,7 +31,13 @@ def repository(tmp_path_factory) -> Path:
             "coolness": cascade.colour_section(classes=["cool"], max_batch=16),
         },
     )
-    for pipeline in (squares, mixed, pipelines / "text.yaml"):
+    tiled = cascade.write(
+        pipelines / "tiled",
+        name="tiled",
+        detector={"tile": {"size": [cascade.SIDE, cascade.SIDE], "overlap": 0.2}, "max_batch": 32},
+        instances={"preprocess": 1, "crop": 1},
+    )
+    for pipeline in (squares, mixed, tiled, pipelines / "text.yaml"):
         build(pipeline, repository=folder / "repository")
     return folder / "repository"
 

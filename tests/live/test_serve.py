@@ -147,7 +147,7 @@ def test_a_plan_that_does_not_load_falls_back_and_says_why(copied):
     (copied / "squares_colour" / "1" / "model.plan").write_bytes(b"not a plan")
     with running.served(copied) as server:
         (line,) = [line for line in server.lines if line.startswith("tricade: squares_colour runs on ONNX Runtime: ")]
-        assert "plan" in line
+        assert "manifest.json does not say what model.plan was built for" in line
         assert len(server.client("squares").detect(PICTURE)) == 4
         assert server.http("/v2/models/squares_colour/ready")[0] == 200
 

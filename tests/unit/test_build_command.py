@@ -24,8 +24,11 @@ def test_build_says_what_it_did(
 ) -> None:
     build = ("build", str(cascade.write(tmp_path)), "--repository", str(tmp_path / "r"))
 
+    monkeypatch.setattr("tricade_build.targets.tensorrt.gpus", tuple)
     assert tricade(*build, monkeypatch=monkeypatch) == 0
-    assert "built   squares_detector\n" in capsys.readouterr().out
+    out, err = capsys.readouterr()
+    assert "built   squares_detector\n" in out
+    assert err == "target onnxruntime: not tensorrt: this machine shows no CUDA device\n"
     assert tricade(*build, "--json", monkeypatch=monkeypatch) == 0
     assert json.loads(capsys.readouterr().out) == {
         "pipeline": "squares",

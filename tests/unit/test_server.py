@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import socket
 import subprocess
 import sys
@@ -14,6 +16,7 @@ from tricade_server.backends import OURS, backend_directory
 from tricade_server.errors import BadRepository, NoTriton, PortTaken
 from tricade_server.installation import Installation, find_triton
 from tricade_server.log import ServerLog
+from tricade_server.machine import misfit_of, version_from_number
 from tricade_server.process import Endpoints
 from tricade_server.repository import read_repository
 from tricade_server.stubs import stubs_of
@@ -91,6 +94,28 @@ def test_folders_of_killed_processes_are_removed(tmp_path, monkeypatch):
         assert mine.parent == tmp_path
         assert {path.name for path in tmp_path.iterdir()} == {"tricade-1-y", "tricade-other", "else", mine.name}
     assert not mine.exists()
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"),
+    [(8600, "8.6.0"), (8601, "8.6.1"), (100_001, "10.0.1"), (101_303, "10.13.3"), (110_400, "11.4.0")],
+)
+def test_the_number_of_a_tensorrt_library(number, expected):
+    assert version_from_number(number) == expected
+
+
+def test_a_plan_is_looked_at_before_it_is_loaded(tmp_path):
+    plan = tmp_path / "3" / "model.plan"
+    assert misfit_of(plan) == "there is no model.plan in version 3"
+    plan.parent.mkdir()
+    plan.write_bytes(b"plan")
+    assert misfit_of(plan).startswith("manifest.json does not say what model.plan was built for; run here: tricade")
+    engine = {"target": "tensorrt", "version": "8.6.1", "capabilities": ["9.0"], "gpu": "H200"}
+    record = {"sha256": hashlib.sha256(b"plan").hexdigest(), "engine": engine}
+    (plan.parent / "manifest.json").write_text(json.dumps({"model.plan": record | {"sha256": "0" * 64}}))
+    assert misfit_of(plan).startswith("model.plan is damaged or was replaced")
+    (plan.parent / "manifest.json").write_text(json.dumps({"model.plan": record}))
+    assert misfit_of(plan).startswith("model.plan was built by tensorrt 8.6.1, here is nothing that runs plans")
 
 
 def write(folder: Path, text: str, version: str | None = "1") -> None:
