@@ -9,9 +9,8 @@ wants speed asks for fp16, which is faster still and whose loss is measured.
 
 from __future__ import annotations
 
-import json
 import re
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,20 +19,15 @@ from typing import Any
 import onnx
 
 from tricade.errors import EngineMisfit
-from tricade.manifest import PLAN
-from tricade.plan import Plan, Profile, check_fit, plan_from_engine
+from tricade.plan import Profile, check_fit
 from tricade.stage import ModelSpec, Tensor
 
+from .engine_found import found_in_engine, found_in_network
 from .engine_timings import Timings
 from .errors import EngineError, ParseError, Unparsed
 
 Shape = tuple[int, ...]
 LINES_TOLD = 3  # of TensorRT's log in an error: a cause and what followed from it
-PRECISIONS: Mapping[str, str] = {
-    "FLOAT": "fp32", "FP32": "fp32", "HALF": "fp16", "FP16": "fp16", "BF16": "bf16",
-    "INT8": "int8", "FP8": "fp8", "INT4": "int4", "FP4": "fp4",
-}  # fmt: skip
-TYPES: Mapping[str, str] = {"FLOAT": "FP32", "HALF": "FP16"}  # TensorRT's name: Triton's, where they differ
 
 
 @dataclass(frozen=True)
@@ -74,6 +68,14 @@ class Recipe:
             shapes.check(name)
 
     @property
+    def extremes(self) -> Profile:
+        """The profile as a plan tells it."""
+        return Profile(
+            {name: shapes.smallest for name, shapes in self.profile.items()},
+            {name: shapes.largest for name, shapes in self.profile.items()},
+        )
+
+    @property
     def spec(self) -> ModelSpec:
         """What the model's configuration will say."""
         return ModelSpec(self.model, Path(), 1, {}, self.inputs, self.outputs, self.max_batch, instances=1)
@@ -108,7 +110,10 @@ def compile_plan(trt: Any, graph: bytes, recipe: Recipe, *, timings: Timings, mo
         raise EngineError(f"TensorRT {trt.__version__} does not compile {recipe.model}: {log.told()}")
     plan = bytes(memory)
     # Ahead of time there may be no GPU to load the plan on. Those networks are strongly typed: they say it all.
-    seen, precisions = _of_network(network, recipe) if recipe.capabilities else _of_engine(trt, plan, log, network)
+    if recipe.capabilities:
+        seen, precisions = found_in_network(network, recipe.extremes)
+    else:
+        seen, precisions = found_in_engine(trt, plan, log, network)
     try:
         check_fit(recipe.spec, seen)
     except EngineMisfit as error:
@@ -199,55 +204,6 @@ def _add_profile(builder: Any, config: Any, network: Any, recipe: Recipe) -> Non
         profile.set_shape(tensor.name, shapes.smallest, shapes.likeliest, shapes.largest)
     if config.add_optimization_profile(profile) < 0:
         raise EngineError(f"TensorRT refuses the profile {dict(recipe.profile)}")
-
-
-def _of_network(network: Any, recipe: Recipe) -> tuple[Plan, Mapping[str, int]]:
-    inputs = [network.get_input(place) for place in range(network.num_inputs)]
-    outputs = [network.get_output(place) for place in range(network.num_outputs)]
-    profile = Profile(
-        {name: shapes.smallest for name, shapes in recipe.profile.items()},
-        {name: shapes.largest for name, shapes in recipe.profile.items()},
-    )
-    plan = Plan(PLAN, tuple(map(_tensor, inputs)), tuple(map(_tensor, outputs)), (profile,))
-    return plan, _network_precisions(network)
-
-
-def _tensor(tensor: Any) -> Tensor:
-    return Tensor(tensor.name, TYPES.get(tensor.dtype.name, tensor.dtype.name), tuple(tensor.shape))
-
-
-def _network_precisions(network: Any) -> Mapping[str, int]:
-    layers = [network.get_layer(place) for place in range(network.num_layers)]
-    found = [layer.get_output(0).dtype.name for layer in layers if layer.num_outputs and layer.type.name != "CONSTANT"]
-    return _counted(found)
-
-
-def _of_engine(trt: Any, plan: bytes, log: Any, network: Any) -> tuple[Plan, Mapping[str, int]]:
-    runtime = trt.Runtime(log)
-    engine = runtime.deserialize_cuda_engine(plan)
-    if engine is None:
-        raise EngineError(f"TensorRT {trt.__version__} does not load what it has compiled: {log.told()}")
-    seen = plan_from_engine(engine, PLAN)
-    precisions = _engine_precisions(trt, engine) if hasattr(engine, "create_engine_inspector") else {}
-    return seen, precisions or _network_precisions(network)
-
-
-def _engine_precisions(trt: Any, engine: Any) -> Mapping[str, int]:
-    """By the type of each layer's first output; empty where the inspector tells names only."""
-    inspector = engine.create_engine_inspector()
-    text = inspector.get_engine_information(trt.LayerInformationFormat.JSON)
-    try:
-        layers = json.loads(text).get("Layers", [])
-    except (ValueError, AttributeError):
-        return {}
-    described = [layer["Outputs"][0] for layer in layers if isinstance(layer, dict) and layer.get("Outputs")]
-    words = [re.findall(r"[A-Z]+\d*", str(output.get("Format/Datatype", "")).upper()) for output in described]
-    return _counted([next((word for word in some if word in PRECISIONS), "") for some in words])
-
-
-def _counted(types: list[str]) -> Mapping[str, int]:
-    """Types of shapes, indices and truths are no precision."""
-    return dict(sorted(Counter(PRECISIONS[name] for name in types if name in PRECISIONS).items()))
 
 
 def _log_class(trt: Any) -> Any:

@@ -122,6 +122,7 @@ def _key(graph: GraphFile, recipe: Recipe, place: Place) -> str:
 
 @cache
 def _code() -> str:
+    """A digest of the source that decides what a plan is."""
     return hashlib.sha256(Path(__file__).with_name("engine.py").read_bytes()).hexdigest()
 
 

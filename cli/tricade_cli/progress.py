@@ -33,4 +33,5 @@ def progress(what: str) -> Iterator[Callable[..., None]]:
         patience.cancel()
         if patience.is_alive():
             patience.join()  # it may be starting just now
-        shown.stop()
+        if shown.live.is_started:  # stopping one that is not writes an empty line
+            shown.stop()
