@@ -43,6 +43,7 @@ def main() -> None:
         results = [
             _compare(repository, endpoints, pipeline, name, picture, callers, options)
             for pipeline, name, picture in _workloads()
+            if pipeline in options.pipelines
             for callers in options.callers
         ]
     alone = {
@@ -58,6 +59,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=2.0, help="about how long a round takes each way")
     parser.add_argument("--callers", type=int, nargs="+", default=[1, 8])
+    parser.add_argument("--pipelines", nargs="+", default=["text", "squares"])
     parser.add_argument("--output", type=Path, default=ROOT / "out" / "bench.json")
     return parser.parse_args()
 
