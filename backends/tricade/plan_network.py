@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -15,9 +14,9 @@ from .cuda import Buffer, Device, open_device
 from .errors import EngineMisfit, StageError
 from .plan import NUMPY_TYPES, Shape, check_fit, check_outputs, largest_inputs, plan_from_engine
 from .stage import Arrays, ModelSpec, Network, Tensor
+from .tensorrt_log import log_class
 
 # The lines of TensorRT's log told in an error: a cause and what followed from it.
-LINES_TOLD = 3
 _NO_TENSORRT = (
     "running a plan needs the Python package tensorrt, which cannot be imported: {}; install it (8.5 or later), "
     "or use a Triton that has the tensorrt backend"
@@ -134,30 +133,10 @@ def _tensorrt() -> tuple[Any, Any]:
         raise EngineMisfit(_NO_TENSORRT.format(error)) from error
     if not hasattr(trt, "Runtime"):
         raise EngineMisfit(_NO_TENSORRT.format(f"found {list(trt.__path__)} in its place"))
-    log = _log_class(trt)()
+    log = log_class(trt)()
     if hasattr(trt, "init_libnvinfer_plugins"):
         trt.init_libnvinfer_plugins(log, "")
     return trt, log
-
-
-def _log_class(trt: Any) -> Any:
-    class Log(trt.ILogger):  # type: ignore[misc]
-        """Keeps the last errors, for whoever raises one."""
-
-        def __init__(self) -> None:
-            super().__init__()
-            self.errors: deque[str] = deque(maxlen=LINES_TOLD)
-
-        def log(self, severity: Any, message: str) -> None:
-            if severity.name in ("ERROR", "INTERNAL_ERROR"):
-                self.errors.append(message.strip())
-
-        def told(self) -> str:
-            told = "; ".join(self.errors) or "without a word in its log"
-            self.errors.clear()
-            return told
-
-    return Log
 
 
 def _must(value: Any, failure: str) -> Any:

@@ -10,7 +10,6 @@ wants speed asks for fp16, which is faster still and whose loss is measured.
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,13 +20,13 @@ import onnx
 from tricade.errors import EngineMisfit
 from tricade.plan import Profile, check_fit
 from tricade.stage import ModelSpec, Tensor
+from tricade.tensorrt_log import log_class
 
 from .engine_found import found_in_engine, found_in_network
 from .engine_timings import Timings
 from .errors import EngineError, ParseError, Unparsed
 
 Shape = tuple[int, ...]
-LINES_TOLD = 3  # of TensorRT's log in an error: a cause and what followed from it
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ class Compiled:
 def compile_plan(trt: Any, graph: bytes, recipe: Recipe, *, timings: Timings, monitor: Any = None) -> Compiled:
     """Parse, compile, read back; raises `EngineError`."""
     recipe.check()
-    log = _log_class(trt)()
+    log = log_class(trt)()
     if hasattr(trt, "init_libnvinfer_plugins"):
         trt.init_libnvinfer_plugins(log, "")
     builder = trt.Builder(log)
@@ -204,21 +203,3 @@ def _add_profile(builder: Any, config: Any, network: Any, recipe: Recipe) -> Non
         profile.set_shape(tensor.name, shapes.smallest, shapes.likeliest, shapes.largest)
     if config.add_optimization_profile(profile) < 0:
         raise EngineError(f"TensorRT refuses the profile {dict(recipe.profile)}")
-
-
-def _log_class(trt: Any) -> Any:
-    class Log(trt.ILogger):  # type: ignore[misc]
-        """Keeps the last errors, for whoever raises one."""
-
-        def __init__(self) -> None:
-            super().__init__()
-            self.errors: deque[str] = deque(maxlen=LINES_TOLD)
-
-        def log(self, severity: Any, message: str) -> None:
-            if severity.name in ("ERROR", "INTERNAL_ERROR"):
-                self.errors.append(" ".join(message.split()))
-
-        def told(self) -> str:
-            return "; ".join(self.errors) or "without a word in its log"
-
-    return Log
