@@ -29,6 +29,7 @@ def repository(tmp_path_factory) -> Path:
         classifiers={
             "warmth": cascade.colour_section(classes=["warm"], top_k=2, max_batch=4),
             "coolness": cascade.colour_section(classes=["cool"], max_batch=16),
+            "look": {"onnx": "colour.onnx", "head": "embedding", "size": [16, 16], "classes": ["cool"]},
         },
     )
     tiled = cascade.write(

@@ -1,4 +1,4 @@
-"""Three classifiers side by side, two of them for one class each, on the real server."""
+"""Classifiers side by side, some for one class only, one that gives vectors, on the real server."""
 
 from __future__ import annotations
 
@@ -23,6 +23,9 @@ def check(result: Result, objects: list[cascade.Object]) -> None:
         assert found.classes["coolness"].label == (colour if label == "cool" else "")
         assert len(found.classes["warmth"].top) == (2 if label == "warm" else 0)
         assert bool(found.classes["coolness"]) == (label == "cool")
+        look = found.embeddings["look"]  # the logits of the network that names colours
+        assert look.shape == (len(cascade.COLOURS),)
+        assert list(cascade.COLOURS)[look.argmax()] == colour if label == "cool" else not look.any()
 
 
 def of_colours(count: int, colours: list[str]) -> list[cascade.Object]:
@@ -68,8 +71,8 @@ def test_what_else_is_in_a_batch_does_not_matter(server):
         expected = alone[index % len(pictures)]
         assert result.arrays.keys() == expected.arrays.keys()
         for name, array in result.arrays.items():
-            if name.endswith("_SCORES") or name == "SCORES":
-                assert array == pytest.approx(expected.arrays[name], abs=1e-6)
+            if name.endswith(("SCORES", "_EMBEDDING")):
+                assert array == pytest.approx(expected.arrays[name], rel=1e-5, abs=1e-5)
             else:
                 assert np.array_equal(array, expected.arrays[name])
 
@@ -77,9 +80,9 @@ def test_what_else_is_in_a_batch_does_not_matter(server):
 def test_branches_without_their_class_cost_one_blank_crop(server):
     """A call with warm things only: the other branch's network sees one crop, not none and not all."""
     objects = of_colours(3, WARM)
-    counted = [f"mixed_{name}" for name in ("colour", "warmth", "coolness")]
+    counted = [f"mixed_{name}" for name in ("colour", "warmth", "coolness", "look")]
     with server.client("mixed") as client:
         before = [server.metric("nv_inference_count", model) for model in counted]
         check(client.detect(cascade.picture(objects)), objects)
         after = [server.metric("nv_inference_count", model) for model in counted]
-    assert [new - old for new, old in zip(after, before, strict=True)] == [3, 3, 1]
+    assert [new - old for new, old in zip(after, before, strict=True)] == [3, 3, 1, 1]
