@@ -269,10 +269,9 @@ def answer_of(head: raw_heads.Head) -> Any:
     return opened(head.model(opset=17), Front("TENSOR", SIZE, (), Normalize()), seams()).answer
 
 
-@pytest.mark.parametrize("name", HEADS)
+# A decoded YOLOX looks like one that is not; the key `decoded` belongs to a family that is named.
+@pytest.mark.parametrize("name", [name for name in HEADS if name != "yolox, decoded"])
 def test_auto_takes_the_one_that_fits(name: str) -> None:
-    if name == "yolox, decoded":
-        pytest.skip("looks like one that is not; the key `decoded` belongs to a family that is named")
     assert chosen(answer_of(HEADS[name]), HEADS[name].want()).name == HEADS[name].family
 
 
