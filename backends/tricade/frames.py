@@ -93,11 +93,6 @@ class FrameWriter:
         """The pixels are complete: readers may use the handle from now on."""
         self._generations[int(handle[1])] = handle[2]
 
-    def discard(self, handle: Handle) -> None:
-        """The call ended before its pictures were handed on."""
-        self._generations[int(handle[1])] = 0
-        self._done[int(handle[1])] = handle[2]
-
     def close(self) -> None:
         """Remove the ring; readers keep what they have mapped."""
         self.path.unlink(missing_ok=True)

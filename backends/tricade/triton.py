@@ -44,17 +44,22 @@ class Instance:
 
     def execute(self, requests: Sequence[Any]) -> list[Any]:
         """Called by the stub; one response a request."""
-        if isinstance(self.model, Network):
-            answers = run_together(self.model, [_inputs(request) for request in requests])
-        else:
-            assert isinstance(self.model, Stage)
-            answers = [self._process(self.model, request) for request in requests]
-        return [_response(request, answer) for request, answer in zip(requests, answers, strict=True)]
+        try:
+            answers = self._answers(requests)
+        except Exception as error:
+            answers = [self._unforeseen(error)] * len(requests)
+        return [self._response(request, answer) for request, answer in zip(requests, answers, strict=True)]
 
     def finalize(self) -> None:
         """Called by the stub when the model is unloaded."""
         self.pool.shutdown(wait=False)
         self.model.close()
+
+    def _answers(self, requests: Sequence[Any]) -> list[Arrays | StageError]:
+        if isinstance(self.model, Network):
+            return run_together(self.model, [_inputs(request) for request in requests])
+        assert isinstance(self.model, Stage)
+        return [self._process(self.model, request) for request in requests]
 
     def _process(self, stage: Stage, request: Any) -> Arrays | StageError:
         if request.is_cancelled():
@@ -64,8 +69,18 @@ class Instance:
         except StageError as error:
             return error
         except Exception as error:
-            pb_utils.Logger.log_error(f"{self.spec.name}: {traceback.format_exc()}")
-            return StageError(f"{self.spec.name}: internal error: {type(error).__name__}: {error}")
+            return self._unforeseen(error)
+
+    def _response(self, request: Any, answer: Arrays | StageError) -> Any:
+        try:
+            return _response(request, answer)
+        except Exception as error:
+            return _response(request, self._unforeseen(error))
+
+    def _unforeseen(self, error: Exception) -> StageError:
+        """A fault of ours: told in the log, answered like any other error."""
+        pb_utils.Logger.log_error(f"{self.spec.name}: {traceback.format_exc()}")
+        return StageError(f"{self.spec.name}: internal error: {type(error).__name__}: {error}")
 
 
 class Cancelled(StageError):

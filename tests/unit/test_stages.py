@@ -192,6 +192,14 @@ def test_crop_sends_the_first_batch_along_and_calls_for_the_rest():
     assert outputs["COLOUR_REST_INDEX"].tolist() == [[150]]
 
 
+def test_boxes_partly_outside_are_clipped_and_those_outside_are_none():
+    rows = [(-10, -10, 20, 20, 0.9, 0), (90, 90, 130, 95, 0.8, 0), (100, 40, 120, 60, 0.7, 0), (5, -30, 9, -1, 0.6, 0)]
+    outputs = Crop.load(spec(CROP)).process(inline(painted()) | candidates(rows), no_calls)
+    assert outputs["BOXES"].tolist() == [[0, 0, 20, 20], [90, 90, 100, 95]]
+    assert outputs["CORNERS"][1].tolist() == [[90, 90], [100, 90], [100, 95], [90, 95]]
+    assert outputs["TRUNCATED"].tolist() == [0]
+
+
 def test_crop_keeps_images_apart_and_scales_back():
     large = np.kron(painted(), np.ones((2, 3, 1), np.uint8))  # 200 high, 300 wide
     given = inline(painted(), large) | candidates(FOUND[:1], FOUND[3:4])
