@@ -100,7 +100,8 @@ def served(repository: Path, *options: str) -> Iterator[Served]:
         server.process.wait(60)
     assert server.process.returncode == 0, server.lines
     assert [pid for pid in below if processes.alive(pid)] == []
-    assert left_by(server.process.pid) == []
+    left = left_by(server.process.pid)
+    assert left == []
 
 
 def started(repository: Path, *options: str) -> Served:

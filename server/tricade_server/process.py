@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -89,6 +90,7 @@ class TritonProcess:
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         code = self.process.wait()
+        _wait_for_group(self.process.pid)  # a ring is known to be dead once its process is
         for region in SHARED_MEMORY.glob(f"{self.region_prefix}*"):
             region.unlink(missing_ok=True)
         remove_dead_rings()
@@ -139,6 +141,22 @@ def start_triton(
     log = ServerLog(process.stdout, verbose=verbose)
     log.start()
     return TritonProcess(process, endpoints, admin, prefix, exit_timeout_s, log)
+
+
+def _wait_for_group(group: int, *, timeout_s: float = 5.0) -> None:
+    """Return once no process of the group runs; they were killed, so it takes moments."""
+    end = time.monotonic() + timeout_s
+    while time.monotonic() < end and any(_runs_in(group, stat) for stat in Path("/proc").glob("[0-9]*/stat")):
+        time.sleep(0.02)
+
+
+def _runs_in(group: int, stat: Path) -> bool:
+    """Whether a process belongs to the group and is not just waiting to be reaped (proc(5): state, ppid, pgrp)."""
+    try:
+        state, _, of = stat.read_text().rsplit(")", 1)[1].split()[:3]
+    except OSError:  # it has ended
+        return False
+    return int(of) == group and state != "Z"
 
 
 def _environment(installation: Installation) -> dict[str, str]:
