@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import cv2
@@ -12,18 +14,17 @@ from PIL import Image
 from tricade.cut import crop_box, fit
 from tricade.nms import suppress
 
-from .turns import Measured, in_turns
-
 IOU = 0.5
 SIDE = 224
+TURNS = 7
 
 
-def measured() -> dict[str, dict[str, Measured]]:
-    """By piece of work, then by way of doing it."""
+def medians_ms() -> dict[str, dict[str, float]]:
+    """By piece of work, then by way of doing it; ways take turns."""
     cv2.setNumThreads(1)
     boxes, scores, classes = _candidates(300)
     picture, found = _picture(100)
-    work = {
+    work: dict[str, dict[str, Callable[[], object]]] = {
         "NMS of 300 candidates": {
             "tricade": partial(suppress, boxes, scores, classes, iou_threshold=IOU),
             "numpy, a row at a time": partial(_numpy_nms, boxes, scores, classes),
@@ -35,7 +36,18 @@ def measured() -> dict[str, dict[str, Measured]]:
             "Pillow, a box at a time": partial(_pillow_crops, picture, found),
         },
     }
-    return {name: in_turns(ways, callers=1, rounds=3, calls=5) for name, ways in work.items()}
+    return {name: _medians_ms(ways) for name, ways in work.items()}
+
+
+def _medians_ms(ways: Mapping[str, Callable[[], object]]) -> dict[str, float]:
+    """The first turn warms up."""
+    took: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(1 + TURNS):
+        for name, way in ways.items():
+            begin = time.perf_counter()
+            way()
+            took[name].append(1e3 * (time.perf_counter() - begin))
+    return {name: float(np.median(found[1:])) for name, found in took.items()}
 
 
 def _candidates(count: int) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.int32]]:

@@ -18,12 +18,12 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import onnx
+from fake_layers import computed, layers_from, told, type_of
 from gpu.fakes import DataType, Engine, Logger, Severity
 
 MAGIC = b"fake plan "
 RTX = "1.7.1.116"
 VERSIONS = ("8.6.0", "10.13.0", "11.4.0", RTX)
-_TYPES = {1: "FLOAT", 2: "UINT8", 6: "INT32", 7: "INT64", 10: "HALF"}
 _VERSION_OF_TYPES = {"8.6.0": "8.6.0", "10.13.0": "10.13.0", "11.4.0": "11.4.0", RTX: "11.4.0"}
 _WEAK_FLAGS = ["FP16", "INT8", "OBEY_PRECISION_CONSTRAINTS"]  # gone in 11 and in TensorRT for RTX
 
@@ -38,6 +38,7 @@ class Behaviour:
     renamed: str = ""  # the first output's name in the engine
     largest: int = 0  # rows of the profile in the engine, where it shall not be the one asked for
     names_only: bool = False  # what the inspector tells
+    computes: str = ""  # a type that all is compiled in, whatever was asked for
     says: Sequence[str] = ()  # errors logged while compiling
     at: Callable[[str], None] = lambda phase: None  # called at parse, compile and load
     seen: dict[str, Any] = field(default_factory=dict)  # how the builder was used
@@ -46,7 +47,7 @@ class Behaviour:
 class _Tensor:
     def __init__(self, value: onnx.ValueInfoProto, types: Any) -> None:
         kind = value.type.tensor_type
-        self.name, self.dtype = value.name, types[_TYPES[kind.elem_type]]
+        self.name, self.dtype = value.name, type_of(kind.elem_type, types)
         self.shape = tuple(dim.dim_value if dim.HasField("dim_value") else -1 for dim in kind.shape.dim)
 
 
@@ -110,8 +111,8 @@ def package(version: str, behaviour: Behaviour | None = None) -> Any:
         module.ComputeCapability = Enum("ComputeCapability", ["NONE", "CURRENT", "SM75", "SM86", "SM89", "SM120"])
     if not old:
         module.IProgressMonitor = type("IProgressMonitor", (), {})
-    module.Builder = _builder_class(_Config if old else _RtxConfig if rtx else _NewConfig, does)
-    module.OnnxParser = _parser_class(types, does, old=old)
+    module.Builder = _builder_class(_Config if old else _RtxConfig if rtx else _NewConfig, does, strong=not old)
+    module.OnnxParser = _parser_class(types, does, old=old, weak=weak)
     module.Runtime = _runtime_class(version, does, rtx=rtx)
     return module
 
@@ -124,6 +125,7 @@ class _Config:
         "_fits",
         "builder_optimization_level",
         "cleared",
+        "flags",
         "pools",
         "profiles",
         "profiling_verbosity",
@@ -134,11 +136,15 @@ class _Config:
         self._fits = fits
         self.builder_optimization_level, self.profiling_verbosity = 3, None
         self.cleared: list[str] = []
+        self.flags: list[str] = []
         self.pools: dict[str, int] = {}
         self.profiles: list[Any] = []
 
     def clear_flag(self, flag: Any) -> None:
         self.cleared.append(flag.name)
+
+    def set_flag(self, flag: Any) -> None:
+        self.flags.append(flag.name)
 
     def set_memory_pool_limit(self, pool: Any, size: int) -> None:
         self.pools[pool.name] = size
@@ -177,7 +183,7 @@ class _RtxConfig(_NewConfig):
         return True
 
 
-def _builder_class(config: type[_Config], does: Behaviour) -> Any:
+def _builder_class(config: type[_Config], does: Behaviour, *, strong: bool) -> Any:
     class Builder:
         def __init__(self, log: Any) -> None:
             self.log = log
@@ -192,7 +198,7 @@ def _builder_class(config: type[_Config], does: Behaviour) -> Any:
             return _Profile()
 
         def build_serialized_network(self, network: _Network, config: Any) -> Any:
-            does.seen |= {"flags": network.flags, "config": config}
+            does.seen |= {"flags": network.flags, "config": config, "network": network}
             _tell(getattr(config, "progress_monitor", None))
             does.at("compile")
             for line in does.says:
@@ -201,7 +207,7 @@ def _builder_class(config: type[_Config], does: Behaviour) -> Any:
                 return None
             if config.get_timing_cache() is not None:
                 config.get_timing_cache().lines.add(b"measured")
-            return memoryview(_plan(network, config, does))
+            return memoryview(_plan(network, config, does, strong=strong))
 
     return Builder
 
@@ -221,7 +227,7 @@ def _tell(monitor: Any) -> None:
     monitor.phase_finish("Building")
 
 
-def _plan(network: _Network, config: Any, does: Behaviour) -> bytes:
+def _plan(network: _Network, config: Any, does: Behaviour, *, strong: bool) -> bytes:
     def tensors(values: list[_Tensor], *, renamed: str = "") -> list[Any]:
         names = [renamed or value.name if place == 0 else value.name for place, value in enumerate(values)]
         return [[name, value.dtype.name, value.shape] for name, value in zip(names, values, strict=True)]
@@ -230,17 +236,18 @@ def _plan(network: _Network, config: Any, does: Behaviour) -> bytes:
         {name: [low, middle, [does.largest or high[0], *high[1:]]] for name, (low, middle, high) in profile.items()}
         for profile in config.profiles
     ]
+    layers = computed(network.layers, config.flags, strong=strong)
     said = {
         "inputs": tensors(network.inputs),
         "outputs": tensors(network.outputs, renamed=does.renamed),
         "profiles": profiles,
-        "layers": [layer.name for layer in network.layers],
+        "layers": [{**layer, "type": does.computes or layer["type"]} for layer in layers],
         "detailed": getattr(config.profiling_verbosity, "name", "") == "DETAILED",
     }
     return MAGIC + json.dumps(said).encode()
 
 
-def _parser_class(types: Any, does: Behaviour, *, old: bool) -> Any:
+def _parser_class(types: Any, does: Behaviour, *, old: bool, weak: bool) -> Any:
     class OldError:
         def __init__(self, index: int, node: onnx.NodeProto) -> None:
             self._index, self._node = index, node
@@ -275,32 +282,23 @@ def _parser_class(types: Any, does: Behaviour, *, old: bool) -> Any:
             self._errors = [kind(i, node) for i, node in enumerate(graph.node) if node.op_type in does.refused]
             self._network.inputs = [_Tensor(value, types) for value in graph.input]
             self._network.outputs = [_Tensor(value, types) for value in graph.output]
-            self._network.layers = [_layer(node, types) for node in graph.node]
+            self._network.layers = layers_from(data, types, weak=weak)
             return not self._errors
 
     return Parser
 
 
-def _layer(node: onnx.NodeProto, types: Any) -> Any:
-    output = SimpleNamespace(dtype=types["FLOAT"])
-    kind = SimpleNamespace(name="CONSTANT" if node.op_type == "Constant" else node.op_type.upper())
-    return SimpleNamespace(name=node.name, type=kind, num_outputs=1, get_output=lambda index: output)
-
-
 def _runtime_class(version: str, does: Behaviour, *, rtx: bool) -> Any:
     class Inspected(Engine):
-        layers: Sequence[str] = ()
+        layers: Sequence[Any] = ()
 
         def create_engine_inspector(self) -> Any:
             return SimpleNamespace(get_engine_information=self._information)
 
         def _information(self, _format: Any) -> str:
             if does.names_only:
-                return json.dumps({"Layers": list(self.layers)})
-            outputs = [{"Name": "t", "Format/Datatype": "Row major linear FP32"}]
-            shapes = [{"Name": "s", "Format/Datatype": "Row major INT32"}]
-            layers = [{"Name": name, "Outputs": outputs} for name in self.layers]
-            return json.dumps({"Layers": [*layers, {"Name": "shape", "Outputs": shapes}, "a name alone"]})
+                return json.dumps({"Layers": [" + ".join(layer["nodes"]) for layer in self.layers]})
+            return told(self.layers, version)
 
     class Runtime:
         def __init__(self, log: Any) -> None:

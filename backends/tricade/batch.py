@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from .errors import StageError
 from .stage import Arrays, Network
 
@@ -20,7 +18,7 @@ def run_together(network: Network, requests: Sequence[Arrays]) -> list[Arrays | 
 
 
 def _alike(requests: Sequence[Arrays]) -> list[list[int]]:
-    """Places of the requests that may be concatenated."""
+    """Places of the requests whose rows may be one batch."""
     groups: dict[tuple[tuple[str, tuple[int, ...]], ...], list[int]] = {}
     for place, inputs in enumerate(requests):
         shape = tuple(sorted((name, array.shape[1:]) for name, array in inputs.items()))
@@ -28,21 +26,10 @@ def _alike(requests: Sequence[Arrays]) -> list[list[int]]:
     return list(groups.values())
 
 
-def _answer(network: Network, requests: Sequence[Arrays]) -> list[Arrays | StageError]:
+def _answer(network: Network, requests: Sequence[Arrays]) -> Sequence[Arrays | StageError]:
     try:
-        if len(requests) == 1:
-            return [network.run(requests[0])]
-        batch = {name: np.concatenate([inputs[name] for inputs in requests]) for name in requests[0]}
-        return _split(network.run(batch), [len(next(iter(inputs.values()))) for inputs in requests])
+        return network.run_all(requests)
     except Exception as error:
         if len(requests) > 1:
             return [answer for inputs in requests for answer in _answer(network, [inputs])]
         return [error if isinstance(error, StageError) else StageError(f"the network failed: {error}")]
-
-
-def _split(outputs: Arrays, sizes: Sequence[int]) -> list[Arrays | StageError]:
-    ends = np.cumsum(sizes)
-    return [
-        {name: array[end - size : end] for name, array in outputs.items()}
-        for size, end in zip(sizes, ends, strict=True)
-    ]

@@ -7,6 +7,7 @@ StageError                  answered to one request; `triton_code` is its code o
 └── NetworkFailed           another model, called by a stage, failed
 BadSettings                 stops a model at load
 └── EngineMisfit            an engine that this machine cannot run
+CutOff                      a repository between two builds
 """
 
 from __future__ import annotations
@@ -52,3 +53,7 @@ class BadSettings(Exception):
 
 class EngineMisfit(BadSettings):
     """An engine that does not fit this machine or its own configuration."""
+
+
+class CutOff(Exception):
+    """A build has been published and is not all in place; nothing may be read there before it is."""

@@ -1,42 +1,62 @@
-"""TensorRT behind a Triton model where Triton has no native backend; the only file that imports `tensorrt`."""
+"""TensorRT behind a Triton model where Triton has no native backend."""
 
 from __future__ import annotations
 
-from functools import cache
-from importlib import import_module
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Self
 
-from .cuda import Buffer, Device, open_device
+from .contexts import Bound, Contexts, Place
+from .cuda import Device, open_device
+from .dlpack import DeviceArray
+from .engine import Engine, must
 from .errors import EngineMisfit, StageError
-from .plan import NUMPY_TYPES, Shape, check_fit, check_outputs, largest_inputs, plan_from_engine
-from .stage import Arrays, ModelSpec, Network, Tensor
-from .tensorrt_log import log_class
+from .plan import check_fit, check_outputs, largest_inputs, plan_from_engine
+from .rows import shapes_of, slices_of, split
+from .settings import groups_of, settings_from_parameters
+from .stage import Arrays, ModelSpec, Network
 
-# The lines of TensorRT's log told in an error: a cause and what followed from it.
-_NO_TENSORRT = (
-    "running a plan needs the Python package tensorrt, which cannot be imported: {}; install it (8.5 or later), "
-    "or use a Triton that has the tensorrt backend"
-)
+
+@dataclass(frozen=True)
+class PlanSettings:
+    """A model's parameters `plan.…`; all others are the native backend's business."""
+
+    contexts: int = 32  # under a MiB of GPU memory each, its graph included
+    graph_after: int = 3  # executions of one shape; 0 for no CUDA graphs
+    gpu_outputs: bool = False
+
+    def __post_init__(self) -> None:
+        if self.contexts < 1 or self.graph_after < 0:
+            raise ValueError(f"contexts should be 1 or more, graph_after 0 or more, are {self}")
 
 
 class PlanNetwork(Network):
-    """An engine with one execution context and one buffer a tensor, on a stream of its own."""
+    """An engine whose batches go to the GPU and back through page-locked memory, by a CUDA graph where shapes recur."""
 
     def __init__(self, spec: ModelSpec, device: Device, file: Path) -> None:
+        self._settings = _settings(spec)
         self._device = device
-        self._runtime, self._engine = _engine(device, file)
-        self._plan = plan_from_engine(self._engine, file.name)
+        engine = Engine(device, file)
+        self._plan = plan_from_engine(engine.raw, file.name)
         check_fit(spec, self._plan)
-        self._context = _must(self._engine.create_execution_context(), "cannot make an execution context")
-        self._profile = 0  # a context begins with the first
-        self._buffers = {tensor.name: Buffer(device) for tensor in (*self._plan.inputs, *self._plan.outputs)}
         self._wanted = tuple(tensor.name for tensor in spec.outputs)
-        self._try_profiles(spec)
-        self.notes = (f"runs on TensorRT {_tensorrt()[0].__version__} through Python, {device.name}",)
+        limit, graph_after = self._settings.contexts, self._settings.graph_after
+        self._contexts = Contexts(engine, self._plan, device, limit=limit, graph_after=graph_after)
+        for shapes in largest_inputs(spec, self._plan):
+            outputs = self._contexts.output_shapes(shapes)
+            check_outputs(spec, self._plan, outputs, batch=next(iter(shapes.values()))[0])
+        self.notes = (f"runs on TensorRT {engine.version} through Python, {device.name}",)
+        if self._contexts.limit < limit:
+            self.notes += (
+                "has one execution context, thus one CUDA graph at a time: the plan was not built with "
+                "PROFILE_SHARING_0806; run: tricade build",
+            )
 
     @classmethod
     def load(cls, spec: ModelSpec) -> Self:
@@ -60,87 +80,101 @@ class PlanNetwork(Network):
             raise EngineMisfit(f"{spec.name}: {error}") from error
 
     def run(self, inputs: Arrays) -> dict[str, NDArray[Any]]:
-        self._plan.check_inputs(inputs)
+        return self.run_all([inputs])[0]
+
+    def run_all(self, requests: Sequence[Arrays]) -> list[dict[str, NDArray[Any]]]:
+        on_gpu = any(isinstance(array, DeviceArray) for inputs in requests for array in inputs.values())
+        # On the host the one with the fewest rows stands for all: `_fill` refuses other types by itself.
+        for inputs in requests if on_gpu else [min(requests, key=_rows)]:
+            self._plan.check_inputs(inputs)
         self._device.select()
-        self._reshape({name: array.shape for name, array in inputs.items()})
-        for name, array in inputs.items():
-            self._place(name, array.shape, array.dtype)[...] = array
-            self._buffers[name].upload(array.nbytes)
-        views = {
-            tensor.name: self._place(tensor.name, self._shape(tensor), NUMPY_TYPES[tensor.dtype])
-            for tensor in self._plan.outputs
-        }
-        _must(self._context.execute_async_v3(self._device.stream), "cannot execute")
-        for name in self._wanted:
-            self._buffers[name].download(views[name].nbytes)
-        self._device.synchronize()
-        return {name: views[name].copy() for name in self._wanted}
+        bound = self._contexts.bound_to(shapes_of(requests), kind=on_gpu)
+        if on_gpu:
+            self._upload_rows(bound, requests)
+        else:
+            self._fill(bound, requests)
+        self._execute(bound, uploaded=on_gpu)
+        outputs = self._outputs(bound)
+        return split(outputs, slices_of(requests)) if len(requests) > 1 else [outputs]
 
     def close(self) -> None:
-        self._context = self._engine = self._runtime = None
-        for buffer in self._buffers.values():
-            buffer.close()
+        self._contexts.close()
         self._device.close()
 
-    def _reshape(self, shapes: dict[str, Shape]) -> None:
-        """Tell the context the inputs' shapes, in the profile that fits them best; `BadRequest` where none does."""
-        profile = self._plan.profile_for(shapes)
-        if profile != self._profile:
-            _must(
-                self._context.set_optimization_profile_async(profile, self._device.stream),
-                f"cannot change to profile {profile}",
-            )
-            self._profile = profile
-        for name, shape in shapes.items():
-            _must(self._context.set_input_shape(name, shape), f"refuses {name} {list(shape)}")
+    def _fill(self, bound: Bound, requests: Sequence[Arrays]) -> None:
+        """Write all rows straight into page-locked memory."""
+        for name in bound.inputs:
+            np.concatenate([inputs[name] for inputs in requests], out=bound.views[name], casting="no")
 
-    def _place(self, name: str, shape: Shape, dtype: Any) -> NDArray[Any]:
-        """A tensor's page-locked memory, its buffer grown and known to the context."""
-        view = self._buffers[name].view(shape, dtype)
-        _must(self._context.set_tensor_address(name, self._buffers[name].address), f"refuses {name}'s address")
-        return view
+    def _upload_rows(self, bound: Bound, requests: Sequence[Arrays]) -> None:
+        """Put a copy of each request's rows on the stream, from wherever they lie."""
+        block = self._contexts.inputs
+        for name, place in bound.inputs.items():
+            offset = place.offset
+            for inputs in requests:
+                array: Any = inputs[name]
+                if isinstance(array, DeviceArray):
+                    to, size = block.address + offset, array.nbytes
+                    self._device.copy(to=to, source=array.address, size=size, direction="DeviceToDevice")
+                else:
+                    block.view(offset, array.shape, array.dtype)[...] = array
+                    block.upload(offset, array.nbytes)
+                offset += array.nbytes
 
-    def _shape(self, output: Tensor) -> Shape:
-        return tuple(self._context.get_tensor_shape(output.name))
+    def _execute(self, bound: Bound, *, uploaded: bool) -> None:
+        if bound.graph:
+            bound.graph.launch()
+        else:
+            self._enqueue(bound, uploaded=uploaded)
+        bound.runs += 1
+        if self._contexts.wants_graph(bound):
+            try:
+                bound.graph = self._device.capture(lambda: self._enqueue(bound, uploaded=uploaded))
+            except StageError as error:
+                self._contexts.give_up_graphs()
+                self.warnings += (f"goes on without CUDA graphs, one could not be captured: {error}",)
 
-    def _try_profiles(self, spec: ModelSpec) -> None:
-        """Compare the outputs' shapes to the configured, for the largest inputs of every profile."""
-        for shapes in largest_inputs(spec, self._plan):
-            self._reshape(shapes)
-            outputs = {tensor.name: self._shape(tensor) for tensor in self._plan.outputs}
-            check_outputs(spec, self._plan, outputs, batch=next(iter(shapes.values()))[0])
+    def _enqueue(self, bound: Bound, *, uploaded: bool) -> None:
+        """Put an execution and the copies around it on the stream."""
+        if not uploaded:
+            for place in bound.inputs.values():
+                self._contexts.inputs.upload(place.offset, place.size)
+        must(bound.context.raw.execute_async_v3(self._device.stream), "cannot execute")
+        if not self._settings.gpu_outputs:
+            for name in self._wanted:
+                place = bound.outputs[name]
+                self._contexts.outputs.download(place.offset, place.size)
+
+    def _outputs(self, bound: Bound) -> dict[str, Any]:
+        """All that is asked for, awaited; memory of its own, here or on the GPU."""
+        if self._settings.gpu_outputs:
+            lent = {name: self._lent(bound.outputs[name]) for name in self._wanted}
+            self._device.synchronize()
+            return lent
+        self._device.synchronize()
+        return {name: bound.views[name].copy() for name in self._wanted}
+
+    def _lent(self, output: Place) -> DeviceArray:
+        """Memory on the GPU, and a copy of an output into it put on the stream."""
+        lent = self._device.lend(max(1, output.size))
+        source = self._contexts.outputs.address + output.offset
+        self._device.copy(to=lent.address, source=source, size=output.size, direction="DeviceToDevice")
+        return DeviceArray(lent.address, output.shape, output.dtype, self._device.index, lent)
 
 
-def _engine(device: Device, file: Path) -> tuple[Any, Any]:
-    """The runtime and the engine it read from the file, to be kept together."""
-    trt, log = _tensorrt()
-    runtime = trt.Runtime(log)
-    engine = runtime.deserialize_cuda_engine(file.read_bytes())
-    if engine is None:
-        raise EngineMisfit(
-            f"{file.name} is no plan for TensorRT {trt.__version__} on {device.name}: {log.told()}; "
-            "a plan fits the TensorRT version and the kind of GPU it was built on: run here: tricade build"
-        )
-    return runtime, engine
+def _rows(inputs: Arrays) -> int:
+    return min(map(len, inputs.values()), default=0)
 
 
-@cache
-def _tensorrt() -> tuple[Any, Any]:
-    """The package and a logger; cached, for TensorRT keeps to the first logger of a process."""
-    try:
-        trt = import_module("tensorrt")
-    except (ImportError, OSError) as error:  # OSError: one of its libraries
-        raise EngineMisfit(_NO_TENSORRT.format(error)) from error
-    if not hasattr(trt, "Runtime"):
-        raise EngineMisfit(_NO_TENSORRT.format(f"found {list(trt.__path__)} in its place"))
-    log = log_class(trt)()
-    if hasattr(trt, "init_libnvinfer_plugins"):
-        trt.init_libnvinfer_plugins(log, "")
-    return trt, log
-
-
-def _must(value: Any, failure: str) -> Any:
-    """A value that TensorRT gives, which is None or False where it failed."""
-    if value is None or value is False:
-        raise StageError(f"TensorRT {failure}: {_tensorrt()[1].told()}")
-    return value
+def _settings(spec: ModelSpec) -> PlanSettings:
+    _, groups = groups_of(spec.parameters)
+    settings = settings_from_parameters(PlanSettings, groups.get("plan", {}), where=f"{spec.name}: plan")
+    if settings.gpu_outputs:
+        try:
+            ctypes.CDLL("libcuda.so")
+        except OSError as error:
+            raise EngineMisfit(
+                f"{spec.name}: plan.gpu_outputs needs libcuda.so, which Triton's Python stub opens by that very "
+                f"name and dies without: {error}; link it to libcuda.so.1, or leave the outputs on the host"
+            ) from error
+    return settings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ from .decode import picture_from_bytes, pixels_of
 from .errors import BadImage, BadRequest
 from .frames import HANDLE, FrameWriter, Handle
 from .letterbox import place
+from .sampling import Sampler, sampling_from_environment
 from .settings import Pad, Size, settings_from_parameters
 from .stage import Arrays, Infer, ModelSpec, Stage
 from .tiles import Tiles, tiles_of
@@ -51,6 +53,8 @@ class Preprocess(Stage):
 
     def __init__(self, settings: PreprocessSettings) -> None:
         self.settings = settings
+        sampling = sampling_from_environment(os.environ)
+        self._samples = Sampler(sampling) if sampling else None
         self._frames = self._ring()
 
     @classmethod
@@ -125,9 +129,12 @@ class Preprocess(Stage):
     def _decode_one(self, index: int, data: bytes) -> Image:
         limits = self.settings
         try:
-            return picture_from_bytes(data, max_bytes=limits.max_bytes, max_pixels=limits.max_pixels)
+            picture = picture_from_bytes(data, max_bytes=limits.max_bytes, max_pixels=limits.max_pixels)
         except BadImage as error:
             raise error.at(index) from error
+        if self._samples is not None:
+            self._samples.offer(data)
+        return picture
 
     def _keep(self, picture: Image, *, offset: int) -> tuple[Handle, NDArray[np.uint8]]:
         """The picture's pixels and handle: in the ring, or inline at `offset`."""

@@ -14,6 +14,7 @@ import numpy as np
 import triton_python_backend_utils as pb_utils
 
 from .batch import run_together
+from .dlpack import DeviceArray, array_from, capsule_from
 from .errors import NetworkFailed, StageError
 from .stage import Arrays, Call, Model, ModelSpec, Network, Stage, spec_from_config
 
@@ -39,8 +40,8 @@ class Instance:
         self.pool = ThreadPoolExecutor(CALLS_AT_ONCE)
         for note in self.model.notes:
             pb_utils.Logger.log_info(f"{self.spec.name}: {note}")
-        for warning in self.model.warnings:
-            pb_utils.Logger.log_warn(f"{self.spec.name}: {warning}")
+        self.warned = 0
+        self._warn()
 
     def execute(self, requests: Sequence[Any]) -> list[Any]:
         """Called by the stub; one response a request."""
@@ -48,6 +49,7 @@ class Instance:
             answers = self._answers(requests)
         except Exception as error:
             answers = [self._unforeseen(error)] * len(requests)
+        self._warn()
         return [self._response(request, answer) for request, answer in zip(requests, answers, strict=True)]
 
     def finalize(self) -> None:
@@ -70,6 +72,12 @@ class Instance:
             return error
         except Exception as error:
             return self._unforeseen(error)
+
+    def _warn(self) -> None:
+        """Tell the log what the model has to say that it had not to say before."""
+        for warning in self.model.warnings[self.warned :]:
+            pb_utils.Logger.log_warn(f"{self.spec.name}: {warning}")
+        self.warned = len(self.model.warnings)
 
     def _response(self, request: Any, answer: Arrays | StageError) -> Any:
         try:
@@ -101,7 +109,12 @@ def _spec(args: dict[str, str]) -> ModelSpec:
 
 
 def _inputs(request: Any) -> Arrays:
-    return {tensor.name(): tensor.as_numpy() for tensor in request.inputs()}
+    return {tensor.name(): _array(tensor) for tensor in request.inputs()}
+
+
+def _array(tensor: Any) -> Any:
+    """As it lies: on the GPU only where the model has FORCE_CPU_ONLY_INPUT_TENSORS at no."""
+    return tensor.as_numpy() if tensor.is_cpu() else array_from(tensor.to_dlpack())
 
 
 def _response(request: Any, answer: Arrays | StageError) -> Any:
@@ -113,6 +126,8 @@ def _response(request: Any, answer: Arrays | StageError) -> Any:
 
 
 def _output(name: str, array: Any) -> Any:
+    if isinstance(array, DeviceArray):
+        return pb_utils.Tensor.from_dlpack(name, capsule_from(array))
     return pb_utils.Tensor(name, np.ascontiguousarray(array))
 
 

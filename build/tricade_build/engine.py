@@ -10,6 +10,7 @@ wants speed asks for fp16, which is faster still and whose loss is measured.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,9 +23,12 @@ from tricade.plan import Profile, check_fit
 from tricade.stage import ModelSpec, Tensor
 from tricade.tensorrt_log import log_class
 
-from .engine_found import found_in_engine, found_in_network
+from .engine_found import check_precision, found_in_engine, found_in_network
 from .engine_timings import Timings
+from .engine_typed import bind_types
+from .engine_work import work_of
 from .errors import EngineError, ParseError, Unparsed
+from .wires import wires_of
 
 Shape = tuple[int, ...]
 
@@ -60,6 +64,7 @@ class Recipe:
     capabilities: tuple[str, ...] = ()  # to compile for without a GPU, e.g. 8.9; () is for the GPU that is here
     optimization_level: int | None = None  # None leaves it to TensorRT
     workspace_bytes: int | None = None  # None is all of the GPU's memory
+    precision: str = "fp32"  # that of the graph, which the plan has to compute in too
 
     def check(self) -> None:
         """What can be known to be wrong before anything is compiled."""
@@ -85,7 +90,7 @@ class Compiled:
     """A plan, and what was found in it."""
 
     plan: bytes
-    precisions: Mapping[str, int]  # layers that compute in each, e.g. {"fp32": 57}
+    precisions: Mapping[str, int]  # layers that carry the work and compute in each, e.g. {"fp16": 55, "fp32": 2}
     flags: tuple[str, ...]
     optimization_level: int
 
@@ -99,8 +104,12 @@ def compile_plan(trt: Any, graph: bytes, recipe: Recipe, *, timings: Timings, mo
     builder = trt.Builder(log)
     network = builder.create_network(_network_flags(trt))
     _parse(trt, network, graph, log)
+    wires = wires_of(onnx.load_from_string(graph))
+    work = work_of(wires)
     config = builder.create_builder_config()
     flags = _configure(trt, builder, config, network, recipe)
+    if not _is_strongly_typed(trt):
+        flags += bind_types(trt, config, network, wires)
     if monitor is not None and hasattr(config, "progress_monitor"):
         config.progress_monitor = monitor
     with timings.used_by(config):
@@ -112,12 +121,17 @@ def compile_plan(trt: Any, graph: bytes, recipe: Recipe, *, timings: Timings, mo
     if recipe.capabilities:
         seen, precisions = found_in_network(network, recipe.extremes)
     else:
-        seen, precisions = found_in_engine(trt, plan, log, network)
+        seen, precisions = found_in_engine(trt, plan, log, network, work)
     try:
         check_fit(recipe.spec, seen)
     except EngineMisfit as error:
         raise EngineError(f"expected a plan as {recipe.model} is configured; {error}") from error
+    check_precision(recipe.precision, Counter(work.precisions.values()), precisions, model=recipe.model)
     return Compiled(plan, precisions, flags, int(config.builder_optimization_level))
+
+
+def _is_strongly_typed(trt: Any) -> bool:
+    return hasattr(trt.NetworkDefinitionCreationFlag, "STRONGLY_TYPED")
 
 
 def _network_flags(trt: Any) -> int:
@@ -163,6 +177,11 @@ def _configure(trt: Any, builder: Any, config: Any, network: Any, recipe: Recipe
         config.builder_optimization_level = recipe.optimization_level
     if recipe.workspace_bytes is not None:
         config.set_memory_pool_limit(trt.MemoryPoolType.WORKSPACE, recipe.workspace_bytes)
+    # TensorRT 8 has one execution context a profile unless asked; the stand-in wants one for each CUDA graph.
+    sharing = getattr(getattr(trt, "PreviewFeature", None), "PROFILE_SHARING_0806", None)
+    if sharing is not None:
+        config.set_preview_feature(sharing, True)
+        told.append("PROFILE_SHARING_0806")
     if recipe.capabilities:
         _aim(trt, config, recipe.capabilities)
     _add_profile(builder, config, network, recipe)

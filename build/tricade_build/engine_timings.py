@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import fcntl
-import os
 import re
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-CACHE = "TRICADE_CACHE"  # the environment variable that names another folder
+from .caches import cache_folder, replace
 
 
 def timings_for(*, gpu: str, version: str) -> Timings:
     """Below the user's cache folder."""
-    base = Path(os.environ.get(CACHE) or Path.home() / ".cache" / "tricade")
     name = re.sub(r"[^A-Za-z0-9.]+", "-", f"{gpu}-{version}").strip("-")
-    return Timings(base / "timings" / f"{name}.cache")
+    return Timings(cache_folder() / "timings" / f"{name}.cache")
 
 
 @dataclass(frozen=True)
@@ -54,7 +51,7 @@ class Timings:
                 theirs = config.create_timing_cache(self._read())
                 if theirs is None or not theirs.combine(measured, False):
                     theirs = measured
-                _replace(self.file, bytes(theirs.serialize()))
+                replace(self.file, bytes(theirs.serialize()))
         except OSError:
             return
 
@@ -62,9 +59,3 @@ class Timings:
 def _set(config: Any, data: bytes) -> bool:
     cache = config.create_timing_cache(data)
     return cache is not None and bool(config.set_timing_cache(cache, False))
-
-
-def _replace(file: Path, data: bytes) -> None:
-    with tempfile.NamedTemporaryFile(dir=file.parent, prefix=".new-", delete=False) as new:
-        new.write(data)
-    Path(new.name).replace(file)

@@ -3,8 +3,10 @@
 BuildError              one message for the user: what was expected, what came, what to do
 ├── SpecError           the pipeline file is wrong; carries all of its problems
 ├── FoldError           an ONNX file cannot become the network that the pipeline asks for
+├── SampleError         the pictures to calibrate or verify with are none, too few, damaged or all alike
 ├── EngineError         a network that TensorRT does not compile
 │   └── ParseError      it does not take the graph; carries every node it says no to
+├── VerificationError   what was built does not answer as fp32 does
 ├── RepositoryError     the model repository holds something that is not this pipeline's
 └── ModelsError         the example's models cannot be had
 """
@@ -31,6 +33,10 @@ class SpecError(BuildError):
 
 class FoldError(BuildError):
     """The graph's layout, inputs or opset are not what the family or head takes."""
+
+
+class SampleError(BuildError):
+    """Pictures, or what the detector finds in them, are not what can be measured on."""
 
 
 class EngineError(BuildError):
@@ -63,6 +69,10 @@ class ParseError(EngineError):
 
     def __reduce__(self) -> tuple[type[ParseError], tuple[str, tuple[Unparsed, ...]]]:
         return type(self), (self.version, self.problems)  # it crosses from the process that compiles
+
+
+class VerificationError(BuildError):
+    """Less agreement with fp32 than the pipeline file asks for, or numbers that are none; names the worst samples."""
 
 
 class RepositoryError(BuildError):

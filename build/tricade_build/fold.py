@@ -15,12 +15,13 @@ from onnx import TensorProto, helper
 from tricade.stage import Tensor
 
 from .ends import End
-from .graph import Nodes, keep_live
-from .plain import BATCH, WIDTH, Front, Plain, opened
+from .graph import PREFIX, Nodes, keep_live
+from .plain import BATCH, NETWORK, WIDTH, Front, Plain, opened
 from .prove import prove
 from .seams import NO_SEAMS, Seams
 from .shapes import Shapes
 
+FRONT = f"{PREFIX}front/"  # before the names of the nodes in front
 STEPS = "steps"  # the symbolic dimension of an output that follows from the width
 ONNX_TYPES = {"UINT8": TensorProto.UINT8, "INT32": TensorProto.INT32, "FP32": TensorProto.FLOAT}
 
@@ -29,16 +30,17 @@ __all__ = ["Folded", "Front", "fold"]
 
 @dataclass(frozen=True)
 class Folded:
-    """A graph that is ready to be served."""
+    """A graph that is ready to be served; `raw` are the tensors in it that the network itself answered with."""
 
     model: onnx.ModelProto
     shapes: Shapes
+    raw: tuple[str, ...] = ()
 
 
 def fold(source: onnx.ModelProto, front: Front, end: End, *, seams: Seams = NO_SEAMS) -> Folded:
     """Fold both ends into a copy of `source`, then prove it; raises `FoldError`."""
     plain = opened(source, front, seams)
-    before, behind = Nodes(plain.opset, prefix="tricade/front/"), Nodes(plain.opset)
+    before, behind = Nodes(plain.opset, prefix=FRONT), Nodes(plain.opset)
     _add_front(before, front, plain)
     ended = end(behind, plain.answer)
     if front.single:
@@ -52,7 +54,14 @@ def fold(source: onnx.ModelProto, front: Front, end: End, *, seams: Seams = NO_S
     _declare(graph, shapes)
     keep_live(graph)
     prove(plain.model, shapes, [*front.shapes(1), *front.shapes(front.probed)[:1]])
-    return Folded(plain.model, shapes)
+    return Folded(plain.model, shapes, raw_of(graph))
+
+
+def raw_of(graph: onnx.GraphProto) -> tuple[str, ...]:
+    """The tensors that the network itself answers with: what the nodes behind it read of it."""
+    behind = (node for node in graph.node if node.name.startswith(PREFIX) and not node.name.startswith(FRONT))
+    read = dict.fromkeys(name for node in behind for name in node.input if name.startswith(NETWORK))
+    return tuple(read)
 
 
 def _add_front(nodes: Nodes, front: Front, plain: Plain) -> None:

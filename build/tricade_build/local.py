@@ -6,7 +6,7 @@ Calibration and verification look through it, tests and measurements compare wit
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,33 +18,53 @@ from tricade.crop import Crop
 from tricade.label import Label
 from tricade.onnx_network import OnnxNetwork
 from tricade.preprocess import Preprocess
-from tricade.stage import Arrays, Call, ModelSpec, Network, Stage, spec_from_config
+from tricade.publishing import at_rest
+from tricade.stage import Arrays, Call, ModelSpec, Stage, spec_from_config
 from tricade.turn import Turn
+from tricade.versions import latest
 
+Run = Callable[[Arrays], Arrays]  # a network: all outputs for one batch
 STAGES: Mapping[str, type[Stage]] = {"preprocess": Preprocess, "crop": Crop, "turn": Turn, "label": Label}
 
 
 class LocalPipeline:
-    """Call it with the ensemble's inputs; networks are shared among threads, stages are each thread's own."""
+    """Call it with the ensemble's inputs; networks are shared among threads, stages are each thread's own.
+
+    Anything that runs may be put in the place of one of `networks`.
+    """
 
     def __init__(self, repository: Path, name: str) -> None:
         self._repository = repository
-        self.ensemble = _config(repository / name / "config.pbtxt")
-        self.networks: dict[str, Network] = {}
+        self.networks: dict[str, Run] = {}
         self._stage_specs: dict[str, tuple[type[Stage], ModelSpec]] = {}
-        for step in self.ensemble.ensemble_scheduling.step:
-            self._prepare(step.model_name)
+        with at_rest(repository):
+            self.ensemble = _config(repository / name / "config.pbtxt")
+            for step in self.ensemble.ensemble_scheduling.step:
+                self._prepare(step.model_name)
         self._mine = threading.local()
         self._opened: list[Stage] = []
 
     def __call__(self, inputs: Arrays) -> dict[str, NDArray[Any]]:
         """All outputs of the ensemble for one request."""
+        return self.tensors(inputs, [output.name for output in self.ensemble.output])
+
+    def tensors(self, inputs: Arrays, wanted: Collection[str]) -> dict[str, NDArray[Any]]:
+        """Tensors of the ensemble, its outputs or those between its steps; steps that they do not need rest."""
         tensors: dict[str, NDArray[Any]] = dict(inputs)
-        for step in self.ensemble.ensemble_scheduling.step:
+        for step in self._needed(wanted):
             given = {mine: tensors[outer] for mine, outer in step.input_map.items() if outer in tensors}
             answer = self._run(step.model_name, given)
             tensors |= {outer: answer[mine] for mine, outer in step.output_map.items()}
-        return {output.name: tensors[output.name] for output in self.ensemble.output}
+        return {name: tensors[name] for name in wanted}
+
+    def _needed(self, wanted: Collection[str]) -> list[Any]:
+        """The steps on the way to some tensors, in their order."""
+        needed, steps = set(wanted), []
+        for step in reversed(self.ensemble.ensemble_scheduling.step):
+            if needed.intersection(step.output_map.values()):
+                needed.update(step.input_map.values())
+                steps.append(step)
+        return steps[::-1]
 
     def close(self) -> None:
         """Remove the frame stores of all threads."""
@@ -57,11 +77,13 @@ class LocalPipeline:
         if config.backend in STAGES:
             self._stage_specs[model] = (STAGES[config.backend], _spec(config, folder))
         else:
-            self.networks[model] = OnnxNetwork.load(_spec(_config(folder / "configs" / "onnxruntime.pbtxt"), folder))
+            self.networks[model] = OnnxNetwork.load(
+                _spec(_config(folder / "configs" / "onnxruntime.pbtxt"), folder)
+            ).run
 
     def _run(self, model: str, inputs: Arrays) -> Arrays:
         if model in self.networks:
-            return self.networks[model].run(inputs)
+            return self.networks[model](inputs)
         return self._stage(model).process(inputs, self._infer)
 
     def _infer(self, calls: Sequence[Call]) -> list[Arrays]:
@@ -82,4 +104,4 @@ def _config(file: Path) -> Any:
 
 def _spec(config: Any, folder: Path) -> ModelSpec:
     as_json = json_format.MessageToDict(config, preserving_proto_field_name=True)
-    return spec_from_config(as_json | {"name": folder.name}, directory=folder, version=1)
+    return spec_from_config(as_json | {"name": folder.name}, directory=folder, version=latest(folder))

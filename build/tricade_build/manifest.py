@@ -10,11 +10,16 @@ from pathlib import Path
 from pydantic import Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
-from tricade.manifest import MANIFEST
+from tricade.manifest import MANIFEST, PLAN
 
 from .shapes import Shapes
+from .verify import Verification
 
-__all__ = ["MANIFEST", "Engine", "Record", "records_from", "records_text", "sha256_of"]
+__all__ = [
+    "GRAPH", "MANIFEST", "PLAN", "Engine", "Record", "Verified", "records_from", "records_text", "sha256_of",
+]  # fmt: skip
+
+GRAPH = "model.onnx"
 
 
 @dataclass(frozen=True)
@@ -26,13 +31,20 @@ class Engine:
     capabilities: tuple[str, ...]  # compute capabilities that it runs on, e.g. 8.9
     gpu: str  # the name of the one it was compiled on; "" where it needed none
     onnx_sha256: str  # the graph that was compiled
-    precision: str  # as the pipeline file asks for
-    precisions: Mapping[str, int]  # as found: layers that compute in each
+    precisions: Mapping[str, int]  # as found: layers that carry the work and compute in each
     profile: Mapping[str, tuple[tuple[int, ...], ...]]  # smallest, likeliest, largest shape of each input
     flags: tuple[str, ...]
     optimization_level: int
     workspace_bytes: int | None
     build_s: float
+
+
+@dataclass(frozen=True)
+class Verified:
+    """How a file compares with the graph in fp32; equal keys mean that nothing would be found anew."""
+
+    key: str
+    found: Verification
 
 
 @dataclass(frozen=True)
@@ -44,7 +56,9 @@ class Record:
     source_sha256: str
     sha256: str
     shapes: Shapes
+    precision: str  # as the pipeline file asks for
     engine: Engine | None = None  # plans have one
+    verification: Verified | None = None
     tricade: str = Field(default_factory=lambda: version("tricade"))
 
 

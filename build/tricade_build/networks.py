@@ -42,6 +42,7 @@ class Job:
     max_batch: int = 1
     opt_batch: int = 1  # the likeliest
     precision: str = "fp32"
+    keep_fp32: tuple[str, ...] = ()
     builder: Builder = DEFAULTS
 
     @property
@@ -72,6 +73,7 @@ def job_of(pipeline: Pipeline, name: str) -> Job:
         max_batch=network.max_batch,
         opt_batch=network.opt_batch or network.max_batch,
         precision=network.precision or pipeline.precision,
+        keep_fp32=network.keep_fp32,
         builder=pipeline.builder,
     )
 

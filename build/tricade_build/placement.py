@@ -1,21 +1,20 @@
-"""Placing files in a model repository: all or nothing, and nobody else's models."""
+"""Placing files in a model repository: all in one step or none, and nobody else's models."""
 
 from __future__ import annotations
 
-import errno
-import fcntl
-import os
 import re
-import shutil
-import tempfile
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
-from .errors import RepositoryError
-from .render import VERSION, Files
+from tricade.errors import CutOff
+from tricade.publishing import is_served
+from tricade.versions import is_version, latest, versions
 
-STAGING = ".tricade-"  # what a build writes before it renames
+from .errors import RepositoryError
+from .render import Files
+from .staging import New, publish
+from .weights import Weights
+
 _OWNER = re.compile(r"# Pipeline ([a-z][a-z0-9_]*): ")
 
 
@@ -40,106 +39,54 @@ def check_owners(repository: Path, pipeline: str, models: Iterable[str]) -> None
             )
 
 
-def place(repository: Path, pipeline: str, files: Files, *, remove: Iterable[PurePosixPath] = ()) -> list[str]:
-    """Write what differs, remove what the pipeline no longer has; returns the models that went."""
+def place(repository: Path, pipeline: str, files: Files, weights: Mapping[str, Weights]) -> list[str]:
+    """Publish what differs, and weights that were built as a new version of their model.
+
+    Models that the pipeline no longer has go, as do versions older than the one before; returns the models. The
+    repository is `locked`.
+    """
     models = {path.parts[0] for path in files}
     check_owners(repository, pipeline, models)
     present = [folder for folder in sorted(repository.glob("*")) if owner_of(folder) == pipeline]
     gone = [folder for folder in present if folder.name not in models]
-    stale = [file for folder in present if folder.name in models for file in _stale(repository, folder, files)]
     try:
-        repository.mkdir(parents=True, exist_ok=True)
-        _clear_killed(repository)
-        _swap(repository, files, [*gone, *stale, *(repository / path for path in remove)])
+        stale = [file for folder in present if folder.name in models for file in _stale(repository, folder, files)]
+        outdated = [folder for model in weights for folder in _outdated(repository / model, new=weights[model].built)]
+        new: New = {path: data for path, data in files.items() if not _same(repository / path, data)}
+        for model in weights:
+            new = {**new, **_version(repository, model, weights[model])}
+        removed = [PurePosixPath(path.relative_to(repository).as_posix()) for path in (*gone, *stale, *outdated)]
+        if new or removed:
+            publish(repository, new, removed)
     except OSError as error:
         raise RepositoryError(f"expected to write into {repository}; {error}; it is as it was before") from error
+    except CutOff as error:
+        raise RepositoryError(str(error)) from error
     return [folder.name for folder in gone]
 
 
 def _stale(repository: Path, folder: Path, files: Files) -> list[Path]:
-    """Configuration that is no longer rendered. What lies in a version folder is a target's matter."""
+    """Configuration that is no longer rendered."""
     return [
         file
         for file in sorted(folder.rglob("*"))
         if file.is_file()
-        and file.relative_to(folder).parts[0] != VERSION
+        and not is_version(file.relative_to(folder).parts[0])
         and PurePosixPath(file.relative_to(repository).as_posix()) not in files
     ]
 
 
-def _swap(repository: Path, files: Files, remove: list[Path]) -> None:
-    """Write everything beside, then rename; whatever fails, the renames are undone."""
-    with _staging(repository) as staging, ExitStack() as undo:
-        new, old = staging / "new", staging / "old"
-        written = [path for path, data in files.items() if not _same(repository / path, data)]
-        for path in written:
-            (new / path).parent.mkdir(parents=True, exist_ok=True)
-            (new / path).write_bytes(files[path])
-        for present in remove:
-            _move(present, old / present.relative_to(repository), undo)
-        for path in written:
-            if (repository / path).exists():
-                _replace(new / path, repository / path, old / path, undo)
-            else:
-                _move(new / path, repository / path, undo)
-        undo.pop_all()
-    _drop_empty(repository, remove)
+def _outdated(model: Path, *, new: bool) -> list[Path]:
+    """Versions that are neither the latest nor the one before, as it will be; servers keep theirs."""
+    older = versions(model)[: -1 if new else -2]
+    return [folder for folder in (model / str(number) for number in older) if not is_served(folder)]
 
 
-def _move(source: Path, target: Path, undo: ExitStack) -> None:
-    for parent in reversed(target.parents):
-        if not parent.exists():
-            parent.mkdir()
-            undo.callback(shutil.rmtree, parent, ignore_errors=True)
-    os.replace(source, target)  # noqa: PTH105 - also of folders
-    undo.callback(os.replace, target, source)
-
-
-def _replace(new: Path, present: Path, old: Path, undo: ExitStack) -> None:
-    """Over the file that is there, which at no moment is missing."""
-    old.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        os.link(present, old)
-    except OSError as error:
-        if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP):
-            raise
-        shutil.copy2(present, old)  # a file system without hard links
-    os.replace(new, present)  # noqa: PTH105 - as in `_move`
-    undo.callback(os.replace, old, present)
-
-
-@contextmanager
-def _staging(repository: Path) -> Iterator[Path]:
-    """A folder that is locked while its build lives."""
-    with tempfile.TemporaryDirectory(dir=repository, prefix=STAGING) as folder:
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield Path(folder)
-        finally:
-            os.close(descriptor)
-
-
-def _clear_killed(repository: Path) -> None:
-    """What builds left that were killed: theirs is the lock that nobody holds."""
-    for folder in repository.glob(f"{STAGING}*"):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(folder, ignore_errors=True)
-        except BlockingIOError:
-            continue  # another build is at work
-        finally:
-            os.close(descriptor)
+def _version(repository: Path, model: str, weights: Weights) -> New:
+    """The next version folder, where there is anything new."""
+    folder = PurePosixPath(model, str(latest(repository / model) + 1))
+    return {folder / name: content for name, content in weights.contents.items()} if weights.built else {}
 
 
 def _same(file: Path, data: bytes) -> bool:
     return file.is_file() and file.stat().st_size == len(data) and file.read_bytes() == data
-
-
-def _drop_empty(repository: Path, removed: list[Path]) -> None:
-    for path in removed:
-        parent = path.parent
-        while parent != repository and parent.is_dir() and not any(parent.iterdir()):
-            parent.rmdir()
-            parent = parent.parent

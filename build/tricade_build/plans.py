@@ -1,4 +1,4 @@
-"""`1/model.plan`: the graph compiled, unless the plan that lies there was made from and for the same."""
+"""`model.plan`: the graph compiled, unless the plan that lies there was made from and for the same."""
 
 from __future__ import annotations
 
@@ -6,23 +6,24 @@ import hashlib
 import json
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from tricade.gpu import Gpu
-from tricade.manifest import PLAN
 
 from .engine import Compiled, Range, Recipe
 from .engine_process import Kit, compiled_from
 from .engine_timings import Timings, timings_for
-from .graph_file import VERSION, GraphFile, graph_file, weights_of
-from .manifest import MANIFEST, Engine, Record, records_from, sha256_of
+from .graph_file import graph_file
+from .made import Made, Work
+from .manifest import GRAPH, PLAN, Engine, Record, sha256_of
 from .networks import Job
 from .shapes import Shapes
-from .weights import Report, Weights
+
+SOURCES = ("engine", "engine_found", "engine_layers", "engine_typed", "engine_work", "wires")
 
 
 @dataclass(frozen=True)
@@ -43,29 +44,30 @@ class Place:
         return Timings() if self.gpu is None else timings_for(gpu=self.gpu.name, version=self.kit.version)
 
 
-def plan_weights(job: Job, folder: Path, place: Callable[[Job], Place], report: Report) -> Weights:
+def graph_and_plan(job: Job, work: Work, place: Callable[[Job], Place]) -> dict[str, Made]:
     """The graph and its plan; raises `BuildError`."""
     where = place(job)
     for name, shapes in ranges_of(job).items():
         shapes.check(name)
-    graph = graph_file(job, folder, report)
+    graph = graph_file(job, work)
     recipe = recipe_of(job, where, graph.record.shapes)
-    key = _key(graph, recipe, where)
-    file = folder / VERSION / PLAN
-    present = records_from(file.parent / MANIFEST).get(PLAN)
-    if present and present.key == key and present.sha256 == sha256_of(file):
-        return weights_of(graph, folder, plan=present)
+    key = _key(graph.record, recipe, where)
+    return {GRAPH: graph, PLAN: work.found(PLAN, key) or _compiled(work, graph, recipe, where, key)}
+
+
+def _compiled(work: Work, graph: Made, recipe: Recipe, where: Place, key: str) -> Made:
     began_s = time.monotonic()
-    compiled = compiled_from(graph.data, recipe, where.kit, timings=where.timings, report=report)
-    record = Record(
+    compiled = compiled_from(graph.read(), recipe, where.kit, timings=where.timings, report=work.report)
+    record = replace(
+        graph.record,
         key=key,
-        source=graph.record.source,
-        source_sha256=graph.record.source_sha256,
         sha256=sha256_of(compiled.plan),
-        shapes=graph.record.shapes,
-        engine=_engine(job, graph, recipe, where, compiled, build_s=time.monotonic() - began_s),
+        engine=_engine(graph.record, recipe, where, compiled, build_s=time.monotonic() - began_s),
+        verification=None,
     )
-    return weights_of(graph, folder, plan=record, new=compiled.plan)
+    made = Made(record, compiled.plan)
+    work.keep(made)
+    return made
 
 
 def ranges_of(job: Job) -> dict[str, Range]:
@@ -87,15 +89,16 @@ def recipe_of(job: Job, place: Place, shapes: Shapes) -> Recipe:
         outputs=shapes.outputs,
         max_batch=job.max_batch,
         profile=ranges_of(job),
+        precision=job.precision,
         capabilities=place.ahead if place.gpu is None else (),
         optimization_level=job.builder.optimization_level,
         workspace_bytes=job.builder.workspace_bytes,
     )
 
 
-def without_plan(job: Job, folder: Path, report: Report) -> Weights:
-    """The graph alone: a plan of an earlier target must not be served beside another graph."""
-    return weights_of(graph_file(job, folder, report), folder)
+def graph_alone(job: Job, work: Work) -> dict[str, Made]:
+    """A plan of an earlier target must not be served beside another graph."""
+    return {GRAPH: graph_file(job, work)}
 
 
 @cache
@@ -108,10 +111,10 @@ def package_of(name: str) -> Any:
     return package if hasattr(package, "Builder") else None  # a folder of that name is a package too
 
 
-def _key(graph: GraphFile, recipe: Recipe, place: Place) -> str:
+def _key(graph: Record, recipe: Recipe, place: Place) -> str:
     """Known without compiling: equal keys mean plans that serve alike."""
     parts = {
-        "graph": graph.record.key,
+        "graph": graph.key,
         "recipe": asdict(recipe),
         "kit": [place.kit.target, place.kit.version],
         "gpu": asdict(place.gpu) if place.gpu else None,
@@ -122,18 +125,18 @@ def _key(graph: GraphFile, recipe: Recipe, place: Place) -> str:
 
 @cache
 def _code() -> str:
-    """A digest of the source that decides what a plan is."""
-    return hashlib.sha256(Path(__file__).with_name("engine.py").read_bytes()).hexdigest()
+    """A digest of the sources that decide what a plan is."""
+    here = Path(__file__).parent
+    return hashlib.sha256(b"".join((here / f"{name}.py").read_bytes() for name in SOURCES)).hexdigest()
 
 
-def _engine(job: Job, graph: GraphFile, recipe: Recipe, place: Place, compiled: Compiled, *, build_s: float) -> Engine:
+def _engine(graph: Record, recipe: Recipe, place: Place, compiled: Compiled, *, build_s: float) -> Engine:
     return Engine(
         target=place.kit.target,
         version=place.kit.version,
         capabilities=place.capabilities,
         gpu=place.gpu.name if place.gpu else "",
-        onnx_sha256=graph.record.sha256,
-        precision=job.precision,
+        onnx_sha256=graph.sha256,
         precisions=compiled.precisions,
         profile={name: (r.smallest, r.likeliest, r.largest) for name, r in recipe.profile.items()},
         flags=compiled.flags,

@@ -14,7 +14,7 @@ from .errors import BuildError
 from .wiring import OPTIONAL, Step, Wiring
 
 Files = dict[PurePosixPath, bytes]  # by their path in the repository
-VERSION = "1"
+VERSION = "1"  # of stages and ensembles; networks get theirs from `placement`
 
 
 def render(wiring: Wiring, *, origin: str, max_delay_us: int, names: Mapping[str, tuple[str, ...]]) -> Files:
@@ -34,7 +34,7 @@ def render(wiring: Wiring, *, origin: str, max_delay_us: int, names: Mapping[str
     for network, labels in names.items():
         path = PurePosixPath(f"{wiring.name}_label", f"{network}.txt")
         files[path] = "".join(f"{label}\n" for label in labels).encode()
-    for model in [wiring.name, *(step.model for step in wiring.steps)]:
+    for model in [wiring.name, *(step.model for step in wiring.steps if step.backend)]:
         files[PurePosixPath(model, VERSION, ".gitkeep")] = b""
     return files
 

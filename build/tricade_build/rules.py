@@ -25,6 +25,7 @@ def problems_of(pipeline: Pipeline) -> Iterator[str]:
         yield from _widths_problems(classifier, where)
         yield from _class_problems(pipeline, classifier, where)
         yield from _upright_problems(pipeline, name, classifier)
+    yield from _calibration_problems(pipeline)
     yield from _clashes(pipeline)
     if pipeline.max_images > pipeline.detector.max_batch:
         yield (
@@ -55,6 +56,16 @@ def _detector_problems(pipeline: Pipeline) -> Iterator[str]:
 def _batch_problems(network: Network, where: str) -> Iterator[str]:
     if network.opt_batch and network.opt_batch > network.max_batch:
         yield f"{where}.opt_batch: expected at most `max_batch`, {network.max_batch}; got {network.opt_batch}"
+
+
+def _calibration_problems(pipeline: Pipeline) -> Iterator[str]:
+    networks = (pipeline.detector, *pipeline.classifiers.values())
+    precisions = {network.precision or pipeline.precision for network in networks}
+    if "int8" in precisions and pipeline.calibration is None:
+        yield (
+            "calibration: missing; expected a folder of pictures to measure int8 ranges on, "
+            "e.g. {images: samples/, count: 256}"
+        )
 
 
 def _name_problems(name: str, where: str) -> Iterator[str]:

@@ -105,6 +105,9 @@ class Network(Section):
     max_batch: Count = Field(default=8, description="a whole number from 1")
     opt_batch: Count | None = Field(default=None, description="the likeliest batch, a whole number up to max_batch")
     precision: Precision | None = Field(default=None, description=PRECISION_FORM)
+    keep_fp32: tuple[str, ...] = Field(
+        default=(), description="a list of node names, * stands for any characters, e.g. [/model.22/*]"
+    )
 
 
 class Tile(Section):
@@ -185,6 +188,14 @@ class Calibration(Section):
     )
 
 
+class Verification(Section):
+    """Pictures that what is built is compared with fp32 on, and how far it may fall behind."""
+
+    images: str | None = Field(default=None, min_length=1, description="a folder of pictures, calibration's if absent")
+    count: Count = Field(default=64, description="a whole number from 1")
+    max_drop: Share = Field(default=0.01, description="the most that agreement may fall short of 1, 0 to 1")
+
+
 class Batching(Section):
     """How long a network waits for company."""
 
@@ -224,6 +235,7 @@ class Pipeline(Section):
         default=Builder(), description="a section with optimization_level, workspace_bytes, capabilities"
     )
     calibration: Calibration | None = Field(default=None, description="a section with images, count, method")
+    verification: Verification = Field(default=Verification(), description="a section with images, count, max_drop")
     batching: Batching = Field(default=Batching(), description="a section with max_delay_us")
     instances: Instances = Field(default=Instances(), description="a section with preprocess, crop, label")
     limits: Limits = Field(default=Limits(), description="a section with max_images, max_bytes, max_pixels")
@@ -233,3 +245,11 @@ class Pipeline(Section):
     def max_images(self) -> int:
         """Images of one request: no more than the detector takes at once."""
         return self.limits.max_images or self.detector.max_batch
+
+
+def in_fp32(pipeline: Pipeline) -> Pipeline:
+    """The same cascade, all of it in fp32."""
+    update: dict[str, Any] = {"precision": None}
+    classifiers = {name: each.model_copy(update=update) for name, each in pipeline.classifiers.items()}
+    detector = pipeline.detector.model_copy(update=update)
+    return pipeline.model_copy(update={"precision": "fp32", "detector": detector, "classifiers": classifiers})

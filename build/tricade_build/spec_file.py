@@ -32,9 +32,14 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def pipeline_from_file(path: Path) -> Pipeline:
-    """Parse, check, and make its paths absolute; raises `SpecError` with all problems."""
+def pipeline_from_file(path: Path, *, precision: str | None = None) -> Pipeline:
+    """Parse, check, and make its paths absolute; raises `SpecError` with all problems.
+
+    `precision` stands in the place of the file's.
+    """
     data = _data_from_yaml(path)
+    if precision is not None:
+        data["precision"] = precision
     try:
         # Strict over JSON: no coercion of "8" to 8, but lists for tuples and whole numbers for floats.
         pipeline = Pipeline.model_validate_json(json.dumps(data), strict=True)
@@ -129,7 +134,7 @@ def _shown(value: Any) -> str:
 
 
 def _with_paths(pipeline: Pipeline, path: Path, problems: list[str]) -> Pipeline:
-    """Make the paths of ONNX and label files absolute; missing ones join `problems`."""
+    """Make the paths of ONNX files, label files and pictures absolute; missing ones join `problems`."""
 
     def found(network: Detector | Classifier, where: str) -> dict[str, Any]:
         update: dict[str, Any] = {"onnx": _file(network.onnx, path, f"{where}.onnx", problems)}
@@ -142,14 +147,27 @@ def _with_paths(pipeline: Pipeline, path: Path, problems: list[str]) -> Pipeline
         name: classifier.model_copy(update=found(classifier, f"classifiers.{name}"))
         for name, classifier in pipeline.classifiers.items()
     }
-    return pipeline.model_copy(update={"detector": detector, "classifiers": classifiers})
+    pictures = {
+        key: section.model_copy(update={"images": _folder(section.images, path, f"{key}.images", problems)})
+        for key in ("calibration", "verification")
+        if (section := getattr(pipeline, key)) and section.images
+    }
+    return pipeline.model_copy(update={"detector": detector, "classifiers": classifiers, **pictures})
 
 
 def _file(name: str, path: Path, where: str, problems: list[str]) -> str:
+    return _found(name, path, where, problems, kind="file")
+
+
+def _folder(name: str, path: Path, where: str, problems: list[str]) -> str:
+    return _found(name, path, where, problems, kind="folder")
+
+
+def _found(name: str, path: Path, where: str, problems: list[str], *, kind: str) -> str:
     """Beside the pipeline file, else in the working directory."""
     places = [path.resolve().parent / name, Path.cwd() / name]
     for place in places:
-        if place.is_file():
+        if place.is_file() if kind == "file" else place.is_dir():
             return str(place)
-    problems.append(f"{where}: expected a file; there is neither {places[0]} nor {places[1]}")
+    problems.append(f"{where}: expected a {kind}; there is neither {places[0]} nor {places[1]}")
     return name

@@ -1,11 +1,13 @@
-"""What a target hands back: a network's files."""
+"""A network's files as they are published."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
+from .manifest import GRAPH, MANIFEST, Record, records_from, records_text
 from .shapes import Shapes
 
 
@@ -21,15 +23,28 @@ def unheard(what: str, share: float | None = None, /) -> None:
 
 @dataclass(frozen=True)
 class Weights:
-    """Files by their path in the model's folder, only those that are not as they should be.
+    """All files of the network's version folder by name; a path is a file of the latest version, kept as it is.
 
-    `removed`: files there that no longer belong to it.
+    `built`: whether they differ from that version at all.
     """
 
-    shapes: Shapes
-    files: Mapping[str, bytes]
-    removed: tuple[str, ...] = ()
+    records: Mapping[str, Record]  # of the network's own files
+    contents: Mapping[str, bytes | Path]
+    built: bool
 
     @property
-    def built(self) -> bool:
-        return bool(self.files or self.removed)
+    def shapes(self) -> Shapes:
+        return self.records[GRAPH].shapes
+
+
+def weights_from(contents: Mapping[str, bytes | Path], records: Mapping[str, Record], *, latest: Path) -> Weights:
+    """With their manifest, beside the latest version's folder; hidden files in there do not count."""
+    same = records_from(latest / MANIFEST) == records
+    whole = {**contents, MANIFEST: latest / MANIFEST if same else records_text(records).encode()}
+    present = {path.name for path in latest.glob("[!.]*")}
+    same = present == whole.keys() and all(_is(latest / name, content) for name, content in whole.items())
+    return Weights(records, whole, built=not same)
+
+
+def _is(file: Path, content: bytes | Path) -> bool:
+    return file == content if isinstance(content, Path) else file.read_bytes() == content

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from tricade.sampling import Sampling
 from tricade_server.process import Endpoints
 from tricade_server.serve import serve
 
@@ -21,8 +22,14 @@ def _serve(
     grpc_port: Annotated[int, typer.Option(min=1, max=65535)] = 8001,
     http_port: Annotated[int, typer.Option(min=1, max=65535)] = 8000,
     metrics_port: Annotated[int, typer.Option(min=1, max=65535)] = 8002,
+    samples: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="keep a part of the pictures that users send, in this folder")
+    ] = None,
+    sample_every: Annotated[int, typer.Option(min=1, help="of how many pictures one is kept")] = Sampling.every,
+    samples_max: Annotated[int, typer.Option(min=1, help="the most files in that folder")] = Sampling.most,
     verbose: Annotated[bool, typer.Option("--verbose", help="show the server's whole log")] = False,
 ) -> None:
     """Serve every pipeline of REPOSITORY; SIGTERM or Ctrl-C lets running calls finish and leaves nothing behind."""
     endpoints = Endpoints(host, grpc_port, http_port, metrics_port)
-    serve(repository, endpoints, say=lambda line: typer.echo(f"tricade: {line}"), verbose=verbose)
+    sampling = Sampling(samples, sample_every, samples_max) if samples else None
+    serve(repository, endpoints, say=lambda line: typer.echo(f"tricade: {line}"), verbose=verbose, sampling=sampling)

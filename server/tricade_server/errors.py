@@ -4,6 +4,7 @@ ServeError
 ├── NoTriton        no server, or one that this Python cannot be used with
 ├── PortTaken       a port is not free
 ├── BadRepository   the folder is not a rendered repository
+├── BadSamples      the folder for samples cannot be written
 └── LoadFailed      a model loads neither as it is nor on ONNX Runtime, or the server ended
 """
 
@@ -22,6 +23,10 @@ class PortTaken(ServeError):
 
 class BadRepository(ServeError):
     """The folder holds no pipeline, or a configuration that cannot be read."""
+
+
+class BadSamples(ServeError):
+    """The folder for samples cannot be made or written."""
 
 
 class LoadFailed(ServeError):

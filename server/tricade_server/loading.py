@@ -24,7 +24,6 @@ class Loader:
     def __init__(self, control: Control, models: Sequence[ServedModel], say: Say) -> None:
         self._control, self._say = control, say
         self._models = {model.name: model for model in models}
-        self._fallen_back: set[str] = set()
         self._restarts: dict[str, int] = {}
 
     def load_all(self) -> None:
@@ -46,9 +45,8 @@ class Loader:
         Triton neither restarts a dead stub nor reloads a model whose configuration is the same, so this one
         differs in a parameter nobody reads.
         """
-        model = self._models[name]
         self._restarts[name] = self._restarts.get(name, 0) + 1
-        config = json.loads(model.fallback() if name in self._fallen_back else _as_json(model))
+        config = json_format.MessageToDict(self._models[name].config, preserving_proto_field_name=True)
         config.setdefault("parameters", {})["TRICADE_RESTARTS"] = {"string_value": str(self._restarts[name])}
         self._load(name, json.dumps(config))
 
@@ -65,10 +63,10 @@ class Loader:
             except LoadFailed as error:
                 why = " ".join(str(error).split())
         try:
-            self._load(model.name, model.fallback())
+            self._models[model.name] = model.on_onnxruntime()
         except BadRepository as error:
             raise LoadFailed(f"{model.name} cannot be loaded: {why}, and {error}") from error
-        self._fallen_back.add(model.name)
+        self._load(model.name)
         return why
 
     def _load(self, name: str, config: str | None = None) -> None:
@@ -76,11 +74,6 @@ class Loader:
             self._control.load(name, config)
         except LoadFailed as error:
             raise LoadFailed(f"{name} cannot be loaded: {error}") from error
-
-
-def _as_json(model: ServedModel) -> str:
-    text: str = json_format.MessageToJson(model.config, preserving_proto_field_name=True)
-    return text
 
 
 def _blank_picture() -> bytes:

@@ -19,12 +19,22 @@ from tricade.frames import remove_dead_rings
 from .errors import LoadFailed, PortTaken
 from .installation import Installation
 from .log import ServerLog
+from .samples import Samples
 
 SHARED_MEMORY = Path("/dev/shm")
 # The server refuses clients that register a region of this prefix, so ours begins with it.
 REGION_PREFIX = "triton_python_backend_shm_region_"
 RESTRICTED = "model-repository,shared-memory,trace,logging"
 UNLOAD_TIMEOUT_S = 10
+_STUBS = {
+    # Stages are single-threaded; their instances are the parallelism.
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    # glibc gives memory of a picture's size back to the kernel when it is freed, and has every page of the next one
+    # zeroed again: preprocessing took twice as long. Kept, it is what the largest picture needs, once.
+    "MALLOC_MMAP_THRESHOLD_": str(256 << 20),
+    "MALLOC_TRIM_THRESHOLD_": str(512 << 20),
+}
 _PR_SET_PDEATHSIG = 1
 
 
@@ -103,6 +113,7 @@ def start_triton(
     repository: Path,
     backends: Path,
     endpoints: Endpoints,
+    samples: Samples,
     exit_timeout_s: int = 30,
     verbose: bool = False,
 ) -> TritonProcess:
@@ -130,7 +141,7 @@ def start_triton(
     ]
     process = subprocess.Popen(
         command,
-        env=_environment(installation),
+        env=_environment(installation, samples),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -159,15 +170,17 @@ def _runs_in(group: int, stat: Path) -> bool:
     return int(of) == group and state != "Z"
 
 
-def _environment(installation: Installation) -> dict[str, str]:
-    """Ours, with the libraries the server needs and this very Python for its stubs."""
+def _environment(installation: Installation, samples: Samples) -> dict[str, str]:
+    """Ours, with the libraries the server needs, this very Python for its stubs, and what they are to keep."""
     environment = dict(os.environ)
     libraries = [str(folder) for folder in installation.libraries]
     environment["LD_LIBRARY_PATH"] = os.pathsep.join([*libraries, *filter(None, [environment.get("LD_LIBRARY_PATH")])])
     environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), environment.get("PATH", "")])
-    environment.pop("PYTHONHOME", None)
-    for library in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        environment.setdefault(library, "1")  # stages are single-threaded; their instances are the parallelism
+    if environment.get("PYTHONHOME") != sys.base_prefix:  # another Python's
+        environment.pop("PYTHONHOME", None)
+    for name, value in _STUBS.items():
+        environment.setdefault(name, value)
+    samples.settle(environment)
     return environment
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import shutil
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from google.protobuf import json_format, text_format
+from google.protobuf import text_format
 from tritonclient.grpc.model_config_pb2 import ModelConfig
+
+from tricade.versions import latest, latest_folder
 
 from .errors import BadRepository
 
+CONFIG = "config.pbtxt"
 FALLBACK = Path("configs") / "onnxruntime.pbtxt"
 
 
@@ -31,36 +35,36 @@ class ServedModel:
         return bool(self.config.platform == "tensorrt_plan")
 
     @property
-    def version(self) -> int:
-        """The version Triton serves: the highest."""
-        return max((int(path.name) for path in self.folder.iterdir() if path.name.isdigit()), default=0)
+    def version_folder(self) -> Path:
+        """The one that Triton serves."""
+        return latest_folder(self.folder)
 
     @property
     def plan(self) -> Path:
-        return self.folder / str(self.version) / (self.config.default_model_filename or "model.plan")
+        return self.version_folder / (self.config.default_model_filename or "model.plan")
 
-    def fallback(self) -> str:
-        """The configuration for ONNX Runtime as JSON, as Triton's load request takes it."""
+    def on_onnxruntime(self) -> ServedModel:
+        """The same model there: its folder gets that configuration; raises `BadRepository`."""
         config = _parsed(self.folder / FALLBACK)
-        file = self.folder / str(self.version) / config.default_model_filename
+        file = self.version_folder / config.default_model_filename
         if not file.is_file():
             raise BadRepository(
-                f"{self.name} has no {file.name} in version {self.version} to fall back to; run: tricade build"
+                f"{self.name} has no {file.name} in version {latest(self.folder)} to fall back to; run: tricade build"
             )
-        text: str = json_format.MessageToJson(config, preserving_proto_field_name=True)
-        return text
+        shutil.copyfile(self.folder / FALLBACK, self.folder / CONFIG)
+        return replace(self, config=config)
 
 
 def read_repository(repository: Path) -> list[ServedModel]:
     """All models, networks and stages before the ensembles that need them; raises `BadRepository`."""
     if not repository.is_dir():
         raise BadRepository(f"{repository} is not a folder; run: tricade build PIPELINE --repository {repository}")
-    folders = [path for path in sorted(repository.iterdir()) if (path / "config.pbtxt").is_file()]
-    models = [ServedModel(path.name, path, _parsed(path / "config.pbtxt")) for path in folders]
+    folders = [path for path in sorted(repository.iterdir()) if (path / CONFIG).is_file()]
+    models = [ServedModel(path.name, path, _parsed(path / CONFIG)) for path in folders]
     if not any(model.is_ensemble for model in models):
         raise BadRepository(f"{repository} holds no pipeline; run: tricade build PIPELINE --repository {repository}")
     for model in models:
-        if model.version == 0:
+        if latest(model.folder) == 0:
             raise BadRepository(f"{model.folder} has no version folder (1/); run: tricade build")
     return sorted(models, key=lambda model: model.is_ensemble)
 

@@ -10,13 +10,15 @@ from pathlib import Path
 from types import FrameType
 
 from tricade.frames import remove_dead_rings
+from tricade.sampling import Sampling
 
 from .backends import backend_directory, own_folder
 from .control import Control
 from .installation import find_triton
 from .loading import Loader, Say
+from .pinned import pinned
 from .process import Endpoints, start_triton
-from .repository import read_repository
+from .samples import Samples
 from .stubs import StubWatch
 
 CHECK_EVERY_S = 0.25
@@ -27,18 +29,21 @@ class _Stop(Exception):
 
 
 @contextmanager
-def serving(repository: Path, endpoints: Endpoints, *, say: Say, verbose: bool = False) -> Iterator[StubWatch]:
+def serving(
+    repository: Path, endpoints: Endpoints, *, say: Say, verbose: bool = False, sampling: Sampling | None = None
+) -> Iterator[StubWatch]:
     """A server with every pipeline of `repository` loaded and warm, stopped on the way out; yields its watch."""
-    models = read_repository(repository)
-    installation = find_triton()
-    remove_dead_rings()
-    with own_folder() as folder:
+    with own_folder() as folder, pinned(repository, folder / "repository") as models:
+        installation = find_triton()
+        remove_dead_rings()
+        samples = Samples(sampling, folder)
         backends = backend_directory(installation, folder / "backends")
         triton = start_triton(
             installation,
-            repository=repository.resolve(),
+            repository=folder / "repository",
             backends=backends,
             endpoints=endpoints,
+            samples=samples,
             verbose=verbose,
         )
         try:
@@ -46,6 +51,7 @@ def serving(repository: Path, endpoints: Endpoints, *, say: Say, verbose: bool =
                 control.wait_until_live(triton.check_alive)
                 loader = Loader(control, models, say)
                 loader.load_all()
+                samples.begin()
                 watch = StubWatch(triton, loader.reload, say)
                 say(f"{', '.join(model.name for model in models if model.is_ensemble)} ready: {endpoints}")
                 yield watch
@@ -53,11 +59,13 @@ def serving(repository: Path, endpoints: Endpoints, *, say: Say, verbose: bool =
             triton.stop()
 
 
-def serve(repository: Path, endpoints: Endpoints, *, say: Say, verbose: bool = False) -> None:
+def serve(
+    repository: Path, endpoints: Endpoints, *, say: Say, verbose: bool = False, sampling: Sampling | None = None
+) -> None:
     """Serve until SIGTERM or SIGINT, then drain; raises `ServeError` where that cannot be."""
     with _signals_raise():
         try:
-            with serving(repository, endpoints, say=say, verbose=verbose) as watch:
+            with serving(repository, endpoints, say=say, verbose=verbose, sampling=sampling) as watch:
                 while True:
                     watch.check()
                     time.sleep(CHECK_EVERY_S)

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import time
 import uuid
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cache
@@ -47,6 +48,7 @@ class Project:
     """compose.yaml under one profile, as a user starts it."""
 
     profile: str
+    environment: Mapping[str, str] = field(default_factory=dict)
     name: str = field(default_factory=lambda: f"tricade-test-{uuid.uuid4().hex[:8]}")
     ports: tuple[int, int, int] = field(default_factory=lambda: tuple(free_ports(3)))  # type: ignore[arg-type]
 
@@ -54,7 +56,7 @@ class Project:
         environment = dict(
             zip(("TRICADE_GRPC_PORT", "TRICADE_HTTP_PORT", "TRICADE_METRICS_PORT"), map(str, self.ports), strict=True)
         )
-        environment["COMPOSE_PROJECT_NAME"] = self.name
+        environment |= {**self.environment, "COMPOSE_PROJECT_NAME": self.name}
         return run(
             *compose_command(), "--profile", self.profile, *arguments, timeout_s=timeout_s, environment=environment
         )

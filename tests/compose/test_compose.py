@@ -17,6 +17,7 @@ from tricade_client import Client
 
 GRACE_S = 45
 FLOOR = (26, 7)  # security bulletins of 2026
+GPU_SERVICES = {"prepare-gpu": "gpu", "serve-gpu": "gpu", "build-gpu": "build-gpu"}
 
 
 @pytest.fixture(scope="module")
@@ -33,12 +34,17 @@ def served() -> Iterator[Project]:
         project.compose("down", "-v", "-t", "5")
 
 
-@pytest.fixture(scope="module", params=["cpu", "gpu"])
-def services(request: pytest.FixtureRequest) -> dict[str, Any]:
+def of_profile(profile: str) -> dict[str, Any]:
     """What Compose makes of a profile: its services."""
-    suffix = {"cpu": "", "gpu": "-gpu"}[request.param]
-    found = yaml.safe_load(Project(request.param).compose("config"))["services"]
-    return {"prepare": found[f"prepare{suffix}"], "serve": found[f"serve{suffix}"]}
+    return dict(yaml.safe_load(Project(profile).compose("config"))["services"])
+
+
+@pytest.fixture(scope="module", params=["", "-gpu"])
+def services(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """The three services without a GPU, or with one."""
+    suffix = request.param
+    found = of_profile(suffix.removeprefix("-") or "cpu") | of_profile(f"build{suffix}")
+    return {name: found[f"{name}{suffix}"] for name in ("prepare", "serve", "build")}
 
 
 def test_finds_words_from_the_host(served: Project) -> None:
@@ -92,23 +98,27 @@ def test_down_leaves_nothing(served: Project) -> None:
     assert served.remains() == []
 
 
-def test_gpu_profile_reserves_one_and_starts_from_the_floor() -> None:
-    services = yaml.safe_load(Project("gpu").compose("config"))["services"]
-    for name in ("prepare-gpu", "serve-gpu"):
-        (device,) = services[name]["deploy"]["resources"]["reservations"]["devices"]
+def test_gpu_profiles_reserve_one_and_start_from_the_floor() -> None:
+    images = {"prepare-gpu": "tricade:build-gpu", "serve-gpu": "tricade:gpu", "build-gpu": "tricade:build-gpu"}
+    services = {name: of_profile(profile)[name] for name, profile in GPU_SERVICES.items()}
+    for name, service in services.items():
+        (device,) = service["deploy"]["resources"]["reservations"]["devices"]
         assert (device["driver"], device["count"], device["capabilities"]) == ("nvidia", 1, ["gpu"])
-        assert services[name]["image"] == "tricade:gpu"
-    base = services["prepare-gpu"]["build"]["args"]["BASE_IMAGE"]
-    release = re.fullmatch(r".*/tritonserver:(\d+)\.(\d+)-py3", base)
-    assert release is not None, base
-    assert tuple(map(int, release.groups())) >= FLOOR
+        assert service["image"] == images[name]
+        release = re.fullmatch(r".*/tritonserver:(\d+)\.(\d+)-py3", service["build"]["args"]["BASE_IMAGE"])
+        assert release is not None, name
+        assert tuple(map(int, release.groups())) >= FLOOR
+    assert {name: service["build"]["target"] for name, service in services.items()} == {
+        "prepare-gpu": "build", "serve-gpu": "serve", "build-gpu": "build",
+    }  # fmt: skip
 
 
-def test_both_profiles_are_confined_alike(services: dict[str, Any]) -> None:
+def test_all_profiles_are_confined_alike(services: dict[str, Any]) -> None:
     for service in services.values():
         assert service["read_only"] is True
         assert service["cap_drop"] == ["ALL"]
         assert service["security_opt"] == ["no-new-privileges:true"]
-        assert not {"ipc", "privileged", "pid", "cap_add"} & service.keys()
+        assert not {"ipc", "privileged", "pid", "cap_add", "user"} & service.keys()
+    assert services["prepare"]["network_mode"] == services["build"]["network_mode"] == "none"
     assert "poll" not in str(services)
     assert services["serve"]["depends_on"].popitem()[1]["condition"] == "service_completed_successfully"

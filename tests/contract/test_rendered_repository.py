@@ -13,6 +13,7 @@ from tricade.label import Label
 from tricade.preprocess import Preprocess
 from tricade.stage import spec_from_config
 from tricade.turn import Turn
+from tricade.versions import is_version
 from tricade_build.build import build
 from tricade_build.models import fetch
 
@@ -22,13 +23,12 @@ STAGES = {"preprocess": Preprocess, "crop": Crop, "turn": Turn, "label": Label}
 
 
 def configuration(repository: Path) -> dict[str, bytes]:
-    """The files of the pipeline `text` that are committed: everything but weights."""
+    """The files of the pipeline `text` that are committed: everything but versions of networks."""
     return {
         path.relative_to(repository).as_posix(): path.read_bytes()
-        for path in sorted(repository.rglob("*"))
-        if path.is_file() and path.suffix not in (".onnx", ".plan", ".json") and path.parts[-2] != "cache"
-        and path.relative_to(repository).parts[0].startswith("text")
-    }  # fmt: skip
+        for path in sorted(repository.glob("text*/**/*"))
+        if path.is_file() and (path.name == ".gitkeep" or not is_version(path.parent.name))
+    }
 
 
 @pytest.fixture(scope="module")

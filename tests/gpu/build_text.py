@@ -1,10 +1,10 @@
-"""Build the text pipeline's engines with target `tensorrt` on a GPU host: `python build_text.py OUT [--level N]`.
+"""Build the text pipeline's engines with target `tensorrt` on a GPU host: `python build_text.py OUT [options]`.
 
-Needs TensorRT, a CUDA device, and tricade's own requirements for building: onnx, onnxruntime, pydantic, pyyaml,
-numpy, tritonclient with protobuf. tricade need not be installed. The networks compile at the same time, each in a
-process of its own. Below OUT: `repository/` as `tricade build` leaves it, `plans/` with each network's plan and
-manifest alone, `found.json` with times, versions and what did not hold (`problems`, empty when all is well).
-A second run with the same OUT keeps what it finds.
+Needs TensorRT, a CUDA device, and tricade's own requirements for building; tricade need not be installed. The networks
+of all precisions are compiled at the same time, each in a process of its own; then each precision is built as
+`tricade build` does, which finds what was compiled and holds it to fp32. Below OUT: `fp32/`, `fp16/`, `int8/`, each a
+repository; `plans/` with plans, manifests and reports alone; `found.json` with times, versions, agreement with fp32 and
+what did not hold (`problems`, empty when all is well). A second run with the same OUT keeps what it finds.
 """
 
 from __future__ import annotations
@@ -17,23 +17,16 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = [ROOT / folder for folder in ("backends", "build", "client")]
+SOURCES = [ROOT / folder for folder in ("backends", "build", "client", "tests")]
 TARGET = "tensorrt"
-
-
-@dataclass(frozen=True)
-class Times:
-    """Seconds."""
-
-    fold: float
-    compile_: dict[str, float]
-    again: float
+PRECISIONS = ("fp32", "fp16", "int8")
 
 
 def main(arguments: list[str]) -> int:
@@ -41,13 +34,18 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("out", type=Path)
     parser.add_argument("--pipeline", type=Path, default=ROOT / "pipelines" / "text.yaml")
     parser.add_argument("--level", type=int, help="builder_optimization_level, 0 to 5")
+    parser.add_argument("--precisions", default=",".join(PRECISIONS))
+    parser.add_argument(
+        "--pages", type=int, default=40, help="drawn to calibrate with, half as many to verify on; 0: fp32 only"
+    )
+    parser.add_argument("--max-drop", type=float, default=0.01)
     asked = parser.parse_args(arguments)
     out = asked.out.resolve()
     out.mkdir(parents=True, exist_ok=True)
     os.environ.setdefault("TRICADE_CACHE", str(out / "cache"))
     with tempfile.TemporaryDirectory() as folder:
-        pipeline = _pipeline(asked.pipeline.resolve(), asked.level, Path(folder))
-        found = _build(pipeline, out)
+        pipeline = _pipeline(asked, Path(folder))
+        found = _found(pipeline, asked.precisions.split(","), out)
     (out / "found.json").write_text(json.dumps(found, indent=2) + "\n")
     print(json.dumps(found, indent=2))  # noqa: T201
     return 1 if found["problems"] else 0
@@ -66,80 +64,136 @@ def importable() -> None:
     os.environ["PYTHONPATH"] = os.pathsep.join([*filter(None, [os.environ.get("PYTHONPATH")]), *paths])
 
 
-def _pipeline(file: Path, level: int | None, folder: Path) -> Path:
-    """The pipeline file, or a copy that asks for this optimization level; models are found from the root."""
+def _pipeline(asked: argparse.Namespace, folder: Path) -> Path:
+    """A copy of the pipeline file with pictures and this optimization level; models are found from the root."""
+    import pages
+
     os.chdir(ROOT)
-    if level is None:
-        return file
-    copy = folder / file.name
-    copy.write_text(file.read_text() + f"\nbuilder: {{optimization_level: {level}}}\n")
+    sections = []
+    if asked.pages:
+        pages.write(folder / "calibration", count=asked.pages)
+        pages.write(folder / "verification", count=max(8, asked.pages // 2), first=asked.pages)
+        sections.append("calibration: {images: calibration}")
+        sections.append(f"verification: {{images: verification, max_drop: {asked.max_drop}}}")
+    if asked.level is not None:
+        sections.append(f"builder: {{optimization_level: {asked.level}}}")
+    copy = folder / asked.pipeline.name
+    copy.write_text("\n".join([asked.pipeline.resolve().read_text(), *sections, ""]))
     return copy
 
 
-def _build(pipeline: Path, out: Path) -> dict[str, Any]:
+def _found(pipeline: Path, precisions: list[str], out: Path) -> dict[str, Any]:
     from tricade.gpu import gpus
-    from tricade.manifest import Here, manifest_from, misfit, sha256_of
-    from tricade_build.build import build
     from tricade_build.plans import package_of
-    from tricade_build.settle import settled
-    from tricade_build.spec_file import pipeline_from_file
-    from tricade_build.targets import TARGETS
 
-    spec = settled(pipeline, pipeline_from_file(pipeline))
-    TARGETS[TARGET].check(spec)
-    repository, plans = out / "repository", out / "plans"
     began_s = time.monotonic()
-    if not list(repository.rglob("*.plan")):
-        build(pipeline, repository=repository)  # folds; the networks' folders are ours from now on
-    folded_s = time.monotonic()
-    names = ("detector", *spec.classifiers)
-    with ThreadPoolExecutor(len(names)) as pool:
-        compiled = dict(zip(names, pool.map(lambda name: _compile(spec, name, repository), names), strict=True))
-    again_s = time.monotonic()
-    done = build(pipeline, repository=repository, target=TARGET)
-    times = Times(folded_s - began_s, compiled, time.monotonic() - again_s)
-
-    problems = [f"{model} was compiled twice: its key changed from one build to the next" for model in done.built]
-    gpu, version = gpus()[0], package_of(TARGET).__version__
-    engines = {}
-    for name in names:
-        version_folder = repository / f"{spec.name}_{name}" / "1"
-        manifest = manifest_from(version_folder)
-        here = Here({TARGET: version}, gpu.capability, sha256_of(version_folder / "model.plan"))
-        if why := misfit(manifest, here):
-            problems.append(f"{name}: {why}")
-        engines[name] = manifest["model.plan"]["engine"]
-        copies = plans / f"{spec.name}_{name}"
-        copies.mkdir(parents=True, exist_ok=True)
-        for file in ("model.plan", "manifest.json"):
-            shutil.copy2(version_folder / file, copies / file)
+    problems = list(_compiled(pipeline, precisions, out, began_s))
+    compiled_s = time.monotonic() - began_s
+    built = {precision: _built(pipeline, precision, out, problems, began_s) for precision in precisions}
+    gpu = gpus()[0]
     return {
-        "tensorrt": version,
+        "tensorrt": package_of(TARGET).__version__,
         "gpu": [gpu.name, gpu.capability],
-        "fold_s": round(times.fold, 1),
-        "compile_s": {name: round(seconds, 1) for name, seconds in times.compile_.items()},
-        "build_again_s": round(times.again, 1),
-        "plan_bytes": {path.parent.name: path.stat().st_size for path in sorted(plans.glob("*/model.plan"))},
-        "engines": engines,
+        "compile_s": round(compiled_s, 1),
+        "built": built,
         "problems": problems,
     }
 
 
-def _compile(spec: Any, name: str, repository: Path) -> float:
-    """One network's plan, graph and manifest into the repository; the seconds that took."""
+def _compiled(pipeline: Path, precisions: list[str], out: Path, began_s: float) -> Iterator[str]:
+    """Compile every network of every precision; what was made waits where a build looks for it. Yields problems."""
+    from tricade_build.build import build
+    from tricade_build.errors import BuildError
+    from tricade_build.evidence import Evidence
+    from tricade_build.made import Work
     from tricade_build.networks import job_of
+    from tricade_build.settle import settled
+    from tricade_build.spec_file import pipeline_from_file
     from tricade_build.targets import TARGETS
+    from tricade_build.unpublished import Unpublished
+
+    reference = out / "reference"
+    build(pipeline, repository=reference, precision="fp32", report=_report("reference", began_s))
+
+    def compile_one(precision: str, name: str, evidence: Evidence) -> str:
+        job = job_of(evidence.pipeline, name)
+        work = Work(out / precision / job.model, evidence, Unpublished(), _report(precision, began_s))
+        try:
+            TARGETS[TARGET].make(job, work)
+        except BuildError as error:
+            return f"{precision}: {job.model}: {error}"
+        print(f"{time.monotonic() - began_s:7.1f} s  {precision}: {job.model} is compiled", flush=True)  # noqa: T201
+        return ""
+
+    with ExitStack() as stack:
+        making = []
+        pool = stack.enter_context(ThreadPoolExecutor(16))
+        for precision in precisions:
+            spec = settled(pipeline, pipeline_from_file(pipeline, precision=precision))
+            names = ("detector", *spec.classifiers)
+            jobs = {name: job_of(spec, name) for name in names}
+            evidence = Evidence(spec, jobs, lambda: reference, _report(precision, began_s))
+            stack.callback(evidence.close)
+            making += [pool.submit(compile_one, precision, name, evidence) for name in names]
+        yield from filter(None, (made.result() for made in making))
+
+
+def _built(pipeline: Path, precision: str, out: Path, problems: list[str], began_s: float) -> dict[str, Any]:
+    from tricade_build.build import build
+    from tricade_build.errors import BuildError
+
+    times = []
+    for _ in range(2):
+        start_s = time.monotonic()
+        try:
+            done = build(
+                pipeline,
+                repository=out / precision,
+                target=TARGET,
+                precision=precision,
+                report=_report(precision, began_s),
+            )
+        except BuildError as error:
+            problems.append(f"{precision}: {error}")
+            return {"error": str(error)}
+        times.append(round(time.monotonic() - start_s, 1))
+    if done.built:
+        problems.append(f"{precision}: {', '.join(done.built)} was built twice: its key changed meanwhile")
+    engines = dict(_engines(out / precision, out / "plans" / precision, problems))
+    agreement = {name: [found.agreement, dict(found.details)] for name, found in done.verified.items()}
+    return {"build_s": times, "agreement": agreement, "unverified": dict(done.unverified), "engines": engines}
+
+
+def _engines(repository: Path, plans: Path, problems: list[str]) -> Iterator[tuple[str, Any]]:
+    """Each plan's record; plans, manifests and reports are copied to where they can be carried away from."""
+    from tricade.gpu import gpus
+    from tricade.manifest import Here, manifest_from, misfit, sha256_of
+    from tricade_build.plans import package_of
+
+    for file in sorted(repository.glob("*/*/model.plan")):
+        manifest = manifest_from(file.parent)
+        here = Here({TARGET: package_of(TARGET).__version__}, gpus()[0].capability, sha256_of(file))
+        if why := misfit(manifest, here):
+            problems.append(f"{file}: {why}")
+        model = file.parents[1].name
+        (plans / model).mkdir(parents=True, exist_ok=True)
+        for each in file.parent.iterdir():
+            if each.suffix in (".plan", ".json", ".html"):
+                shutil.copy2(each, plans / model / each.name)
+        yield model, {**manifest["model.plan"]["engine"], "bytes": file.stat().st_size}
+
+
+def _report(precision: str, began_s: float) -> Any:
+    last = [0.0]
 
     def report(what: str, share: float | None = None, /) -> None:
-        print(f"{time.monotonic() - began_s:7.1f} s  {what}" + ("" if share is None else f"  {share:.0%}"), flush=True)  # noqa: T201
+        now_s = time.monotonic()
+        if share is None or now_s - last[0] > 10:
+            last[0] = now_s
+            shown = "" if share is None else f"  {share:.0%}"
+            print(f"{now_s - began_s:7.1f} s  {precision}: {what}{shown}", flush=True)  # noqa: T201
 
-    began_s = time.monotonic()
-    job = job_of(spec, name)
-    weights = TARGETS[TARGET].weights(job, repository / job.model, report)
-    for path, data in weights.files.items():
-        (repository / job.model / path).parent.mkdir(parents=True, exist_ok=True)
-        (repository / job.model / path).write_bytes(data)
-    return time.monotonic() - began_s
+    return report
 
 
 if __name__ == "__main__":

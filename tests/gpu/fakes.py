@@ -1,21 +1,23 @@
-"""TensorRT and CUDA without a GPU: as much of their Python packages as a plan needs, in this process's memory.
+"""TensorRT without a GPU: as much of its Python package as a plan needs, on the CUDA of `fake_cuda.py`.
 
 A fake has the names its version has and no more, so that what only newer versions know fails here.
 """
 
 from __future__ import annotations
 
-import ctypes
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import Enum, IntEnum
+from enum import Enum
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from tricade.stage import ModelSpec, Tensor
+
+from .fake_context import MEMORY, Context, Died
 
 _TYPES_8 = ["FLOAT", "HALF", "INT8", "INT32", "BOOL", "UINT8", "FP8"]
 DataType = {
@@ -27,9 +29,9 @@ DataType = {
 Mode = Enum("TensorIOMode", ["NONE", "INPUT", "OUTPUT"])
 Location = Enum("TensorLocation", ["DEVICE", "HOST"])
 Format = Enum("TensorFormat", ["LINEAR", "CHW4", "HWC"])
+Strategy = Enum("ExecutionContextAllocationStrategy", ["STATIC", "ON_PROFILE_CHANGE", "USER_MANAGED"])
 Severity = Enum("Severity", ["INTERNAL_ERROR", "ERROR", "WARNING", "INFO", "VERBOSE"])
 
-NUMPY = {"FLOAT": "f4", "HALF": "f2", "INT8": "i1", "INT32": "i4", "INT64": "i8", "BOOL": "?", "UINT8": "u1"}
 Range = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]  # smallest, likeliest, largest shape
 
 
@@ -45,7 +47,21 @@ class Engine:
     version: str = "8.6.0"
     on_host: str = ""
     formats: Mapping[str, Format] = field(default_factory=dict)
-    contexts: list[Context] = field(default_factory=list)
+    shares_profiles: bool = True  # always from 10 on; before, a manifest must say so
+    can_be_captured: bool = True
+    made: list[weakref.ref[Context]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.version.startswith("8"):
+            self.create_execution_context_without_device_memory = lambda: self._context(own_memory=False)
+            self.device_memory_size = MEMORY
+        else:
+            self.device_memory_size_v2 = MEMORY
+
+    @property
+    def contexts(self) -> list[Context]:
+        """Those that still live."""
+        return [context for context in (reference() for reference in self.made) if context is not None]
 
     @property
     def num_io_tensors(self) -> int:
@@ -76,55 +92,15 @@ class Engine:
     def get_tensor_profile_shape(self, name: str, profile: int) -> list[tuple[int, ...]]:
         return list(self.profiles[profile][name])
 
-    def create_execution_context(self) -> Context:
-        self.contexts.append(Context(self))
-        return self.contexts[-1]
+    def create_execution_context(self, strategy: Strategy = Strategy.STATIC) -> Context | None:
+        return self._context(own_memory=strategy is Strategy.STATIC)
 
-
-@dataclass
-class Context:
-    """Executes at once instead of on a stream."""
-
-    engine: Engine
-    profile: int = 0
-    switches: int = 0
-    executions: int = 0
-    works: bool = True
-    shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    addresses: dict[str, int] = field(default_factory=dict)
-
-    def set_optimization_profile_async(self, profile: int, _stream: int) -> bool:
-        self.profile, self.switches, self.shapes = profile, self.switches + 1, {}
-        return True
-
-    def set_input_shape(self, name: str, shape: tuple[int, ...]) -> bool:
-        if -1 in self.engine.inputs[name][1]:
-            low, _, high = self.engine.profiles[self.profile][name]
-            if not all(a <= b <= c for a, b, c in zip(low, shape, high, strict=True)):
-                return False
-        self.shapes[name] = shape
-        return True
-
-    def get_tensor_shape(self, name: str) -> tuple[int, ...]:
-        return {**self.shapes, **self.engine.infer(self.shapes)}[name]
-
-    def set_tensor_address(self, name: str, address: int) -> bool:
-        self.addresses[name] = address
-        return True
-
-    def execute_async_v3(self, _stream: int) -> bool:
-        if not self.works:
-            return False
-        self.executions += 1
-        inputs = {name: self._array(name, kind) for name, (kind, _) in self.engine.inputs.items()}
-        for name, value in self.engine.compute(inputs).items():
-            self._array(name, self.engine.outputs[name][0])[...] = value
-        return True
-
-    def _array(self, name: str, kind: str) -> Any:
-        shape, dtype = self.get_tensor_shape(name), np.dtype(NUMPY[kind])
-        size = int(np.prod(shape)) * dtype.itemsize
-        return np.ndarray(shape, dtype, buffer=(ctypes.c_uint8 * size).from_address(self.addresses[name]))
+    def _context(self, *, own_memory: bool) -> Context:
+        if self.contexts and not self.shares_profiles:
+            raise Died("a second context on a plan that was built without PROFILE_SHARING_0806")
+        context = Context(self, own_memory)
+        self.made.append(weakref.ref(context))
+        return context
 
 
 class Logger:
@@ -148,67 +124,9 @@ def tensorrt(engine: Engine | None, *, says: Sequence[str] = ()) -> ModuleType:
     module = ModuleType("tensorrt")
     module.__version__ = engine.version if engine else "8.6.0"
     module.Runtime, module.ILogger = Runtime, Logger
+    if not module.__version__.startswith("8"):
+        module.ExecutionContextAllocationStrategy = Strategy
     return module
-
-
-_Error = IntEnum("cudaError_t", ["cudaSuccess", "cudaErrorMemoryAllocation", "cudaErrorNoDevice"], start=0)
-
-
-class Cuda(ModuleType):
-    """`cuda.bindings.runtime` with its GPU's memory in this process."""
-
-    cudaStreamNonBlocking = 1  # noqa: N815 - its name
-    cudaMemcpyKind = IntEnum("cudaMemcpyKind", ["cudaMemcpyHostToDevice", "cudaMemcpyDeviceToHost"])  # noqa: N815
-
-    def __init__(self, *, devices: int = 1, memory: int = 1 << 30) -> None:
-        super().__init__("runtime")
-        self.devices, self.memory = devices, memory
-        self.held: dict[int, Any] = {}
-        self.streams: list[int] = []
-        self.copies: list[tuple[str, int]] = []
-
-    def cudaGetDeviceCount(self) -> tuple[Any, ...]:  # noqa: N802
-        return (_Error(0 if self.devices else 2), self.devices)
-
-    def cudaGetErrorString(self, error: Any) -> tuple[Any, ...]:  # noqa: N802
-        return (_Error(0), [b"no error", b"out of memory", b"no CUDA-capable device is detected"][error])
-
-    def cudaSetDevice(self, index: int) -> tuple[Any, ...]:  # noqa: N802
-        return (_Error(0 if index < self.devices else 2),)
-
-    def cudaGetDeviceProperties(self, _index: int) -> tuple[Any, ...]:  # noqa: N802
-        return (_Error(0), SimpleNamespace(name=b"Fake GPU\0\0"))
-
-    def cudaStreamCreateWithFlags(self, _flags: int) -> tuple[Any, ...]:  # noqa: N802
-        self.streams.append(7)
-        return (_Error(0), 7)
-
-    def cudaStreamDestroy(self, stream: int) -> tuple[Any, ...]:  # noqa: N802
-        self.streams.remove(stream)
-        return (_Error(0),)
-
-    def cudaStreamSynchronize(self, _stream: int) -> tuple[Any, ...]:  # noqa: N802
-        return (_Error(0),)
-
-    def cudaMalloc(self, size: int) -> tuple[Any, ...]:  # noqa: N802
-        if size > self.memory:
-            return (_Error(1), None)
-        memory = ctypes.create_string_buffer(size)
-        self.held[ctypes.addressof(memory)] = memory
-        return (_Error(0), ctypes.addressof(memory))
-
-    cudaMallocHost = cudaMalloc  # noqa: N815
-
-    def cudaFree(self, address: int) -> tuple[Any, ...]:  # noqa: N802
-        del self.held[address]
-        return (_Error(0),)
-
-    cudaFreeHost = cudaFree  # noqa: N815
-
-    def cudaMemcpyAsync(self, to: int, source: int, size: int, kind: Any, _stream: int) -> tuple[Any, ...]:  # noqa: N802
-        self.copies.append((kind.name.removeprefix("cudaMemcpy"), size))
-        ctypes.memmove(to, source, size)
-        return (_Error(0),)
 
 
 def classifier(**changes: Any) -> Engine:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from itertools import pairwise
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ import numpy as np
 
 from tricade.cuda import open_device
 from tricade.errors import BadRequest, EngineMisfit
-from tricade.plan import NUMPY_TYPES
 from tricade.plan_network import PlanNetwork
 from tricade.stage import ModelSpec, Tensor
 
@@ -27,7 +25,7 @@ INDEX, SCORE = Tensor("INDEX", "INT32", (2,)), Tensor("SCORE", "FP32", (2,))
 RUNS = 300
 
 
-def specification(directory: Path, **changes: Any) -> ModelSpec:
+def specification(directory: Path, *, switches: Mapping[str, str] | None = None, **changes: Any) -> ModelSpec:
     """A model whose version folder is `directory/1`."""
     settings: dict[str, Any] = {
         "name": directory.name,
@@ -35,8 +33,9 @@ def specification(directory: Path, **changes: Any) -> ModelSpec:
         "outputs": (INDEX, SCORE),
         "max_batch_size": 16,
         "device_id": 0,
+        "parameters": {f"plan.{name}": value for name, value in (switches or {}).items()},
     }
-    return ModelSpec(directory=directory, version=1, parameters={}, instances=1, model_file="", **(settings | changes))
+    return ModelSpec(directory=directory, version=1, instances=1, model_file="", **(settings | changes))
 
 
 def random_crops(rows: int, seed: int = 1) -> Any:
@@ -173,26 +172,20 @@ def median_ms(do: Callable[[], Any]) -> float:
 
 def split_ms(network: PlanNetwork, crops: Any) -> dict[str, float]:
     """The same run with the stream awaited after each part, so that their sum is more than a run takes."""
-    parts: dict[str, list[float]] = {"copy in": [], "upload": [], "execute": [], "download and copy out": []}
-    buffers, device, context = network._buffers, network._device, network._context
-    shapes = {tensor.name: (len(crops), 2) for tensor in (INDEX, SCORE)}
-    types = {tensor.name: NUMPY_TYPES[tensor.dtype] for tensor in (INDEX, SCORE)}
+    parts: dict[str, list[float]] = {"copy in": [], "upload": [], "execute": [], "download": [], "copy out": []}
+    device, contexts = network._device, network._contexts
+    bound = contexts.bound_to({"CROPS": crops.shape}, kind=False)
+    steps: list[Callable[[], Any]] = [
+        lambda: network._fill(bound, [{"CROPS": crops}]),
+        lambda: [contexts.inputs.upload(place.offset, place.size) for place in bound.inputs.values()],
+        lambda: bound.context.raw.execute_async_v3(device.stream),
+        lambda: [contexts.outputs.download(place.offset, place.size) for place in bound.outputs.values()],
+        lambda: [bound.views[name].copy() for name in network._wanted],
+    ]
     for _ in range(RUNS):
-        times = [time.perf_counter()]
-        buffers["CROPS"].view(crops.shape, crops.dtype)[...] = crops
-        times.append(time.perf_counter())
-        buffers["CROPS"].upload(crops.nbytes)
-        device.synchronize()
-        times.append(time.perf_counter())
-        context.execute_async_v3(device.stream)
-        device.synchronize()
-        times.append(time.perf_counter())
-        views = [buffers[name].view(shapes[name], types[name]) for name in shapes]
-        for name, view in zip(shapes, views, strict=True):
-            buffers[name].download(view.nbytes)
-        device.synchronize()
-        _ = [view.copy() for view in views]
-        times.append(time.perf_counter())
-        for part, (start, end) in zip(parts.values(), pairwise(times), strict=True):
-            part.append((end - start) * 1000)
+        for times, step in zip(parts.values(), steps, strict=True):
+            start = time.perf_counter()
+            step()
+            device.synchronize()
+            times.append((time.perf_counter() - start) * 1000)
     return {name: round(statistics.median(values[RUNS // 10 :]), 4) for name, values in parts.items()}

@@ -44,21 +44,17 @@ MODELS = {
     "two": ("classifier", "KIND_GPU", 2),
     "too_small": ("classifier_of_8", "KIND_GPU", 1),
     "on_processor": ("classifier", "KIND_CPU", 1),
-    "damaged": ("damaged", "KIND_GPU", 1),
+    "damaged": ("classifier", "KIND_GPU", 1),
 }
 
 
 def write_repository(plans: Path, repository: Path) -> None:
     """One folder for each of MODELS, and the probe."""
     for name, (plan, kind, count) in MODELS.items():
-        (repository / name / "1").mkdir(parents=True)
+        shutil.copytree(plans / plan / "1", repository / name / "1")
         (repository / name / "config.pbtxt").write_text(CONFIG.format(name=name, kind=kind, count=count))
-        file = repository / name / "1" / "model.plan"
-        if plan == "damaged":
-            data = (plans / "classifier" / "1" / "model.plan").read_bytes()
-            file.write_bytes(data[: len(data) // 2])
-        else:
-            shutil.copy(plans / plan / "1" / "model.plan", file)
+    damaged = repository / "damaged" / "1" / "model.plan"
+    damaged.write_bytes(damaged.read_bytes()[: damaged.stat().st_size // 2])
     (repository / "probe" / "1").mkdir(parents=True)
     (repository / "probe" / "config.pbtxt").write_text(PROBE_CONFIG)
     (repository / "probe" / "1" / "model.py").write_text(PROBE)
@@ -98,7 +94,7 @@ def _ready(process: subprocess.Popen[bytes]) -> grpc.InferenceServerClient:
 def try_served(client: grpc.InferenceServerClient) -> dict[str, Any]:
     """Answers, merging, instances, refusals; whatever fails to load must leave the server as it was."""
     found: dict[str, Any] = {
-        name: _load(client, name) for name in ("probe", "damaged", "too_small", "on_processor", "one", "two")
+        name: load(client, name) for name in ("probe", "damaged", "too_small", "on_processor", "one", "two")
     }
     groups = client.get_model_config("one", as_json=True)["config"]["instance_group"]
     found["KIND_AUTO becomes"] = groups
@@ -111,12 +107,12 @@ def try_served(client: grpc.InferenceServerClient) -> dict[str, Any]:
         found[f"batch {rows} served p50 ms"] = median_ms(lambda crops=crops: _infer(client, "one", crops))
     for name in ("one", "two"):
         found[f"{name}, 32 callers"] = _merged(client, name)
-    found["stubs of two"] = sum(b"two_0" in command for command in _command_lines())
+    found["stubs of two"] = list(stubs().values()).count("two")
     found["live, and still right"] = client.is_server_live() and _asked(client, "one", 3)
     return found
 
 
-def _load(client: grpc.InferenceServerClient, name: str) -> str:
+def load(client: grpc.InferenceServerClient, name: str) -> str:
     start = time.monotonic()
     try:
         client.load_model(name)
@@ -165,6 +161,12 @@ def _counts(client: grpc.InferenceServerClient, model: str) -> Sequence[int]:
     return statistics.inference_count, statistics.execution_count
 
 
-def _command_lines() -> list[bytes]:
-    files = (entry / "cmdline" for entry in Path("/proc").iterdir() if entry.name.isdigit())
-    return [file.read_bytes() for file in files if file.exists()]
+def stubs() -> dict[int, str]:
+    """Processes of Triton's Python stubs, and the models they run."""
+    found = {}
+    for entry in Path("/proc").iterdir():
+        with suppress(OSError, IndexError):  # no process, or one that ended meanwhile
+            arguments = (entry / "cmdline").read_bytes().decode().split("\0")
+            if arguments[0].endswith("triton_python_backend_stub"):
+                found[int(entry.name)] = arguments[-3].rsplit("_", 2)[0]  # …, model_0_0, DEFAULT, end
+    return found

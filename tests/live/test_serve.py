@@ -13,11 +13,16 @@ import urllib.request
 from pathlib import Path
 
 import cascade
+import numpy as np
+import onnx
 import processes
 import pytest
 import running
 from tritonclient.utils import InferenceServerException
 
+from tricade.publishing import JOURNAL
+from tricade.versions import versions
+from tricade_build.build import build
 from tricade_client import TricadeError
 
 OBJECTS = cascade.objects(4)
@@ -150,6 +155,72 @@ def test_a_plan_that_does_not_load_falls_back_and_says_why(copied):
         assert "manifest.json does not say what model.plan was built for" in line
         assert len(server.client("squares").detect(PICTURE)) == 4
         assert server.http("/v2/models/squares_colour/ready")[0] == 200
+        assert "failed to load" not in "".join(server.lines)  # Triton did not try the plan after all
+
+
+def build_shifted(folder: Path, repository: Path, by: int) -> list[str]:
+    """Build with a network that takes each colour for another one, and other names; returns the answers to come."""
+    colours = list(cascade.COLOURS)
+    path = cascade.write(folder, colour={"labels": [f"{colour} {by}" for colour in colours], "max_batch": 8 + by})
+    model = cascade.colour_model()
+    for tensor in model.graph.initializer:
+        values = np.roll(onnx.numpy_helper.to_array(tensor), by, axis=-1)
+        tensor.CopyFrom(onnx.numpy_helper.from_array(values, tensor.name))
+    onnx.save(model, folder / "colour.onnx")
+    assert build(path, repository=repository).built == ("squares_colour",)
+    found = cascade.expected(OBJECTS).colours
+    return [f"{colours[(colours.index(colour) + by) % len(colours)]} {by}" for colour in found]
+
+
+def colours_of(server: running.Served) -> list[str]:
+    """Several times the same, so that each instance has answered; nothing while one is loaded again."""
+    with server.client("squares", timeout_s=10) as client:
+        try:
+            answers = [[found.classes["colour"].label for found in client.detect(PICTURE)] for _ in range(6)]
+        except TricadeError:
+            return []
+    assert all(answer == answers[0] for answer in answers)
+    return answers[0]
+
+
+def test_what_is_built_meanwhile_is_served_after_a_restart(tmp_path):
+    """Neither networks nor labels change under a server, even where it has to load them again."""
+    repository = tmp_path / "repository"
+    build(cascade.write(tmp_path / "0"), repository=repository)
+    old = list(cascade.expected(OBJECTS).colours)
+    with running.served(repository) as server:
+        assert colours_of(server) == old
+        for by in (1, 2, 3):
+            new = build_shifted(tmp_path / str(by), repository, by)
+        for model in ("squares_colour", "squares_label", "squares_crop"):
+            os.kill(server.stubs(model)[0], signal.SIGKILL)
+            processes.wait_for(
+                lambda m=model: f"tricade: {m}: a process of it has died; it is loaded again\n" in server.lines
+            )
+            answers: list[str] = []
+            processes.wait_for(lambda found=answers: found.extend(colours_of(server)) or found)
+            assert answers == old
+        assert json.loads(server.http("/v2/models/squares_colour")[1])["versions"] == ["1"]
+    assert versions(repository / "squares_colour") == (1, 3, 4)  # 2 was neither served nor the one before
+
+    with running.served(repository) as server:
+        assert colours_of(server) == new
+        assert json.loads(server.http("/v2/models/squares_colour")[1])["versions"] == ["4"]
+
+
+def test_a_build_that_was_cut_off_is_finished_before_it_is_served(copied, tmp_path):
+    """Killed after it was published, before anything was moved."""
+    whole = Path(shutil.copytree(copied, tmp_path / "whole"))
+    new = build_shifted(tmp_path / "p", whole, 1)
+    staged = copied / ".tricade-killed"
+    for folder in ("squares_colour/2", "squares_label"):
+        shutil.copytree(whole / folder, staged / "new" / folder)
+    journal = {"staging": staged.name, "removed": [], "placed": ["squares_colour/2", "squares_label/colour.txt"]}
+    (copied / JOURNAL).write_text(json.dumps(journal))
+
+    with running.served(copied) as server:
+        assert colours_of(server) == new
+    assert not list(copied.glob(".tricade-*"))
 
 
 def test_without_plan_and_onnx_there_is_nothing_to_serve(copied):

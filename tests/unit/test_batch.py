@@ -48,6 +48,19 @@ def test_requests_of_one_shape_run_together(requests, runs):
         assert answer["OUT"].tolist() == (given["IN"] * 2).tolist()
 
 
+def test_a_network_that_needs_no_joined_batch_gets_the_requests():
+    taken = []
+
+    class Gathering(Doubling):
+        def run_all(self, requests):
+            taken.append(len(requests))
+            return [self.run(inputs) for inputs in requests]
+
+    answers = run_together(Gathering(), [request(1), request(2, 3), request(4, width=2)])
+    assert taken == [2, 1]
+    assert [answer["OUT"].tolist() for answer in answers] == [[[2]], [[4], [6]], [[8, 8]]]
+
+
 def test_one_that_fails_fails_alone():
     answers = run_together(Doubling(), [request(1), request(13), request(2)])
     assert answers[0]["OUT"].tolist() == [[2]]

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +14,13 @@ import numpy as np
 import onnx
 import pytest
 
+from tricade.versions import versions
 from tricade_build.build import build
 from tricade_build.errors import BuildError, FoldError, RepositoryError, SpecError
 from tricade_build.local import LocalPipeline
+from tricade_build.made import Made, Work
+from tricade_build.networks import Job
+from tricade_build.targets import TARGETS
 
 SECOND = {"shade": cascade.colour_section(top_k=3, max_batch=4)}
 
@@ -25,6 +32,10 @@ def tree(folder: Path) -> dict[str, tuple[bytes, int]]:
         for path in sorted(folder.rglob("*"))
         if path.is_file()
     }
+
+
+def contents(tree: dict[str, tuple[bytes, int]]) -> dict[str, bytes]:
+    return {name: data for name, (data, _) in tree.items()}
 
 
 def write_files(folder: Path) -> None:
@@ -93,6 +104,60 @@ def test_a_second_build_changes_nothing(tmp_path: Path, repository: Path) -> Non
     assert (first.built, first.kept) == (("squares_detector", "squares_colour"), ())
     assert (second.built, second.kept, second.removed) == ((), ("squares_detector", "squares_colour"), ())
     assert tree(repository) == before
+    assert versions(repository / "squares_colour") == (1,)
+
+
+def test_what_is_built_again_is_a_new_version_and_the_one_before_stays(tmp_path: Path, repository: Path) -> None:
+    build(cascade.write(tmp_path), repository=repository)
+    first = tree(repository / "squares_colour" / "1")
+
+    for k in (2, 3):
+        build(cascade.write(tmp_path, colour={"top_k": k}), repository=repository)
+        if k == 2:
+            assert tree(repository / "squares_colour" / "1") == first
+
+    assert versions(repository / "squares_colour") == (2, 3)
+    assert versions(repository / "squares_detector") == (1,)
+    LocalPipeline(repository, "squares").close()  # of the configuration's top_k
+
+
+def test_a_version_without_weights_is_followed_by_one_with_them(tmp_path: Path, repository: Path) -> None:
+    """Checkouts have had such folders."""
+    build(cascade.write(tmp_path), repository=repository)
+    for file in (repository / "squares_colour" / "1").iterdir():
+        file.unlink()
+    (repository / "squares_colour" / "1" / ".gitkeep").touch()
+
+    assert build(cascade.write(tmp_path), repository=repository).built == ("squares_colour",)
+    assert versions(repository / "squares_colour") == (1, 2)
+    (repository / "squares_colour" / "2" / ".gitkeep").touch()
+    assert build(cascade.write(tmp_path), repository=repository).built == ()
+
+
+def test_two_builds_at_once_take_turns(tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, at_work, go_on = cascade.write(tmp_path), threading.Event(), threading.Event()
+    heard: list[str] = []
+    target = TARGETS["onnxruntime"]
+
+    def slow(job: Job, work: Work) -> dict[str, Made]:
+        at_work.set()
+        assert go_on.wait(30)
+        return target.make(job, work)
+
+    def report(what: str, share: float | None = None, /) -> None:
+        heard.append(what)
+        go_on.set()
+
+    monkeypatch.setitem(TARGETS, "onnxruntime", replace(target, make=slow))
+    with ThreadPoolExecutor() as pool:
+        one = pool.submit(build, path, repository=repository)
+        assert at_work.wait(30)
+        other = pool.submit(build, path, repository=repository, report=report)
+        networks = ("squares_detector", "squares_colour")
+        assert one.result(30).built == networks
+        assert other.result(30).kept == networks
+    assert heard[0] == f"waiting for another build of {repository}"
+    assert not list(repository.glob(".tricade-*"))
 
 
 @pytest.mark.parametrize(
@@ -192,8 +257,14 @@ def test_weights_in_a_file_of_their_own_count_as_the_networks(tmp_path: Path, re
             SpecError,
             r"\(warm, cool\); got 'tepid'",
         ),
-        ({"precision": "fp16"}, BuildError, "precision: expected fp32, the only one for target onnxruntime; got fp16"),
-        ({"colour": {"precision": "int8"}}, BuildError, "classifiers.colour.precision: expected fp32"),
+        ({"precision": "int8"}, SpecError, "calibration: missing; expected a folder of pictures"),
+        ({"colour": {"precision": "int8"}}, SpecError, "calibration: missing; expected a folder of pictures"),
+        ({"verification": {"images": "none"}}, SpecError, "verification.images: expected a folder; there is neither"),
+        (
+            {"precision": "fp16", "detector": {"keep_fp32": ["cnov*"]}},
+            FoldError,
+            "detector: expected keep_fp32 to name",
+        ),
     ],
 )
 def test_a_build_that_fails_leaves_the_repository_as_it_was(
@@ -209,29 +280,44 @@ def test_a_build_that_fails_leaves_the_repository_as_it_was(
     assert tree(repository) == before
 
 
-@pytest.mark.parametrize("renames", range(0, 15, 2))
-def test_a_disk_that_fails_midway_leaves_the_repository_as_it_was(
+@pytest.mark.parametrize("renames", [0, 1, 4, 8])
+def test_a_disk_that_fails_midway_leaves_one_build_or_the_other(
     tmp_path: Path, repository: Path, renames: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The first rename publishes; what fails after it is done by the next one."""
     build(cascade.write(tmp_path, classifiers=SECOND), repository=repository)
     before = tree(repository)
-    replace, done = os.replace, []
+    move, done = os.replace, []
 
     def failing(source: Any, target: Any) -> None:
         done.append(target)
         if len(done) == renames + 1:
             raise OSError("no space left on device")
-        replace(source, target)
+        move(source, target)
 
-    monkeypatch.setattr(os, "replace", failing)
     path = cascade.write(
         tmp_path, detector={"threshold": 0.5, "candidates": 300}, classifiers={"third": SECOND["shade"]}
     )
-    with pytest.raises(RepositoryError, match="no space left on device"):
-        build(path, repository=repository)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", failing)
+        with pytest.raises(RepositoryError, match="no space left on device; " + ("nothing" if renames else "it is as")):
+            build(path, repository=repository)
 
-    assert tree(repository) == before
-    assert {folder.name for folder in repository.iterdir()} == {name.split("/")[0] for name in before}
+    if renames == 0:
+        assert tree(repository) == before
+        assert {folder.name for folder in repository.iterdir()} == {name.split("/")[0] for name in before}
+    else:
+        LocalPipeline(repository, "squares").close()
+        assert not list(repository.glob(".tricade-*"))
+        assert build(path, repository=repository).kept == ("squares_detector", "squares_colour", "squares_third")
+        build(path, repository=tmp_path / "afresh")
+        # The detector is the one network that has changed.
+        was = {name: file for name, file in before.items() if name.startswith("squares_detector/1/")}
+        fresh = {
+            name.replace("squares_detector/1/", "squares_detector/2/"): file
+            for name, file in tree(tmp_path / "afresh").items()
+        }
+        assert contents(tree(repository)) == contents(fresh | was)
 
 
 def test_models_that_the_pipeline_no_longer_has_are_removed_and_others_stay(tmp_path: Path, repository: Path) -> None:

@@ -35,6 +35,8 @@ def test_build_says_what_it_did(
         "built": [],
         "kept": ["squares_detector", "squares_colour"],
         "removed": [],
+        "verified": {},
+        "unverified": {},
     }
 
 

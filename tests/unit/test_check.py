@@ -18,6 +18,7 @@ from onnx import TensorProto
 from tritonclient.grpc.model_config_pb2 import DataType, ModelConfig
 
 from tricade.gpu import Gpu
+from tricade.publishing import JOURNAL
 from tricade_build.build import build
 from tricade_build.checks import check, manifests
 from tricade_build.runtime import newest
@@ -214,6 +215,17 @@ def renamed(name: str, other: str) -> Damage:
     return damage
 
 
+def versioned(repository: Path) -> None:
+    """Another version of the weights, as a build adds it."""
+    shutil.copytree(repository / "squares_colour" / "1", repository / "squares_colour" / "2")
+
+
+def emptied(repository: Path) -> None:
+    """A newer version without anything in it, hidden files apart."""
+    (repository / "squares_colour" / "2").mkdir()
+    (repository / "squares_colour" / "2" / ".gitkeep").touch()
+
+
 def planned(**engine: Any) -> Damage:
     """A plan, and what its manifest says of it."""
 
@@ -243,12 +255,18 @@ CASES = {
     "not text": error(written(f"{K}/{CONFIG}", b"name: '\xff'"), K, "utf-8"),
     "another name": error(edited(L, lambda c: setattr(c, "name", "other")), L, "name of the folder", "got other"),
     "no version folder": error(removed("squares/1"), "squares", "version folder, squares/1"),
+    "no version of a network": error(removed(f"{K}/1"), K, "version folder, squares_colour/1"),
+    "a build that was cut off": error(written(JOURNAL, b"{}"), "", "to hold one build; one that was killed is only half"),
     "a version that is none": error(renamed(f"{P}/1", f"{P}/one"), P, "version folder, squares_preprocess/1"),
     "no backend": error(edited(T, lambda c: c.ClearField("backend")), T, "a backend or a platform"),
     "no dims": error(dims(L, "input", "CLASS"), L, "dims of each input", "CLASS, INT32, []"),
     "no outputs": error(edited(L, lambda c: c.ClearField("output")), L, "at least one output"),
     # Files of the networks
     "no model at all": error(removed(f"{K}/1/model.onnx"), K, "model.plan or model.onnx in squares_colour/1"),
+    "the latest version is empty": error(emptied, K, "model.plan or model.onnx in squares_colour/2"),
+    "the latest version is damaged": error(
+        all_of(versioned, written(f"{K}/2/model.onnx", b"onnx"), removed(f"{K}/2/manifest.json")), K, "an ONNX file"
+    ),
     "a plan alone": warning(
         all_of(removed(f"{K}/1/model.onnx"), written(f"{K}/1/model.plan", b"plan")), K, "to fall back to"
     ),
@@ -276,7 +294,12 @@ CASES = {
     "a folder without a configuration": error(removed(f"{L}/{CONFIG}"), L, "no config.pbtxt in its folder"),
     "a model nobody has": error(parameter(C, "colour.model", "nobody"), "nobody", "squares_crop (parameter colour"),
     "a version that is not there": error(
-        edited("squares", lambda c: setattr(step(c, D), "model_version", 3)), "squares", "version 3 of squares_detector"
+        edited("squares", lambda c: setattr(step(c, D), "model_version", 3)), "squares",
+        "version 3 of squares_detector", "it is 1",
+    ),
+    "a version that is no longer served": error(
+        all_of(versioned, edited("squares", lambda c: setattr(step(c, K), "model_version", 1))), "squares",
+        "version 1 of squares_colour", "it is 2",
     ),
     "a model of nobody": warning(stale, "squares_old", "nothing calls it"),
     "no ensemble": error(
@@ -417,6 +440,9 @@ CASES = {
     "a decoupled model": error(
         edited(P, lambda c: setattr(c.model_transaction_policy, "decoupled", True)), P, "decoupled"
     ),
+    "a version that is asked for": error(
+        both(K, lambda c: c.version_policy.specific.versions.append(1)), K, "the latest version to be served"
+    ),
     "warm-up of an ensemble": error(
         edited("squares", lambda c: c.model_warmup.add(name="w")), "squares", "no model_warmup on an ensemble"
     ),
@@ -446,6 +472,13 @@ def test_a_damage_is_one_finding(case: str, repository: Path) -> None:
 
 
 def test_an_undamaged_repository_has_none(repository: Path) -> None:
+    assert check(repository) == []
+
+
+def test_what_is_wrong_with_an_older_version_has_none(repository: Path) -> None:
+    versioned(repository)
+    written(f"{K}/1/model.onnx", b"damaged")(repository)
+
     assert check(repository) == []
 
 

@@ -14,10 +14,11 @@ from onnx import TensorProto, helper
 from processes import alive
 
 from tricade.stage import Tensor
+from tricade_build.caches import CACHE
 from tricade_build.engine import Range, Recipe, compile_plan, known_capabilities
 from tricade_build.engine_process import Kit, compiled_from
 from tricade_build.engine_progress import Phases, monitor_of
-from tricade_build.engine_timings import CACHE, Timings, timings_for
+from tricade_build.engine_timings import Timings, timings_for
 from tricade_build.errors import EngineError, ParseError
 from tricade_build.weights import unheard
 

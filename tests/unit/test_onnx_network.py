@@ -35,6 +35,12 @@ def test_it_runs_a_batch(spec, batch):
     assert OnnxNetwork.load(spec).run({"IN": given})["OUT"].tolist() == (2 * given).tolist()
 
 
+def test_several_requests_are_one_batch(spec):
+    network, given = OnnxNetwork.load(spec), np.arange(8, dtype=np.float32).reshape(4, 2)
+    answers = network.run_all([{"IN": given[:1]}, {"IN": given[1:]}])
+    assert [answer["OUT"].tolist() for answer in answers] == [(2 * given[:1]).tolist(), (2 * given[1:]).tolist()]
+
+
 def test_it_says_which_provider_it_really_got(spec):
     network = OnnxNetwork.load(replace(spec, device_id=0))  # asks for a GPU where there may be none
     assert network.provider == network.session.get_providers()[0]

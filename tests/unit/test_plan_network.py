@@ -7,40 +7,28 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from gpu.fakes import Cuda, Engine, classifier, specification, tensorrt
+from gpu.fake_plan import loader
+from gpu.fakes import Engine, classifier, specification, tensorrt
+from gpu.loading import crops, sums
 
-from tricade import cuda, plan_network
-from tricade.errors import BadRequest, EngineMisfit, StageError
+from tricade import cuda
+from tricade import engine as engines
+from tricade.batch import run_together
+from tricade.errors import BadRequest, BadSettings, EngineMisfit, StageError
 from tricade.plan_network import PlanNetwork
 from tricade.stage import Tensor
 
 VERSIONS = ("8.6.0", "10.13.0", "11.4.0")
 
 
-def crops(rows: int, width: int = 4):
-    return np.arange(rows * 2 * width * 3, dtype=np.uint8).reshape(rows, 2, width, 3)
+@pytest.fixture
+def load(monkeypatch, tmp_path):
+    yield from loader(monkeypatch, tmp_path)
 
 
 @pytest.fixture
-def fake_cuda(monkeypatch):
-    module = Cuda()
-    monkeypatch.setitem(sys.modules, cuda.BINDINGS, module)
-    return module
-
-
-@pytest.fixture
-def load(monkeypatch, tmp_path, fake_cuda):
-    """Loads a fake engine as if it were deserialized from a plan."""
-    (tmp_path / "1").mkdir()
-    (tmp_path / "1" / "model.plan").write_bytes(b"plan")
-
-    def load(engine, *, package=None, **changes):
-        monkeypatch.setitem(sys.modules, "tensorrt", package or tensorrt(engine))
-        plan_network._tensorrt.cache_clear()
-        return PlanNetwork.load(specification(tmp_path, **changes))
-
-    yield load
-    plan_network._tensorrt.cache_clear()
+def fake_cuda(load):
+    return load.cuda
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -48,9 +36,8 @@ def load(monkeypatch, tmp_path, fake_cuda):
 def test_a_batch_is_answered_on_every_version(load, version, rows):
     network = load(classifier(version=version))
     outputs = network.run({"CROPS": crops(rows)})
-    sums = crops(rows).sum(axis=(1, 2, 3), dtype=np.int32)[:, None]
-    np.testing.assert_array_equal(outputs["INDEX"], sums)
-    np.testing.assert_array_equal(outputs["SCORE"], (sums / 2).astype(np.float32))
+    np.testing.assert_array_equal(outputs["INDEX"], sums(crops(rows)))
+    np.testing.assert_array_equal(outputs["SCORE"], (sums(crops(rows)) / 2).astype(np.float32))
     assert [array.dtype for array in outputs.values()] == [np.int32, np.float32]
     assert network.notes == (f"runs on TensorRT {version} through Python, Fake GPU",)
 
@@ -73,7 +60,7 @@ def test_several_inputs_and_outputs_of_several_types(load):
     np.testing.assert_array_equal(outputs["MORE"], [[True, False]])
 
 
-def test_a_run_moves_each_tensor_once_through_memory_that_only_grows(load, fake_cuda):
+def test_a_run_moves_its_tensors_once_through_memory_that_only_grows(load, fake_cuda):
     network = load(classifier())
     first = network.run({"CROPS": crops(4)})
     assert fake_cuda.copies == [("HostToDevice", 96), ("DeviceToHost", 16), ("DeviceToHost", 16)]
@@ -86,6 +73,51 @@ def test_a_run_moves_each_tensor_once_through_memory_that_only_grows(load, fake_
     assert len(fake_cuda.held) == len(held)
 
 
+def test_an_output_of_no_elements_is_one_all_the_same(load):
+    engine = classifier()
+    engine.outputs = {"INDEX": ("INT32", (-1, 0)), "SCORE": ("FLOAT", (-1, 0))}
+    engine.infer = lambda shapes: dict.fromkeys(engine.outputs, (shapes["CROPS"][0], 0))
+    engine.compute = lambda _given: {}
+    outputs = (Tensor("INDEX", "INT32", (0,)), Tensor("SCORE", "FP32", (0,)))
+    network = load(engine, outputs=outputs)
+    for _ in range(5):
+        assert network.run({"CROPS": crops(2)})["INDEX"].shape == (2, 0)
+
+
+def test_an_output_that_nobody_asked_for_stays_on_the_gpu(load, fake_cuda):
+    network = load(classifier(), outputs=(Tensor("SCORE", "FP32", (1,)),))
+    assert network.run({"CROPS": crops(4)})["SCORE"].shape == (4, 1)
+    assert fake_cuda.copies == [("HostToDevice", 96), ("DeviceToHost", 16)]
+
+
+@pytest.mark.parametrize("rows", [[1], [1, 1], [3, 1, 4], [2, 5]])
+def test_several_requests_are_answered_by_one_execution(load, fake_cuda, rows):
+    network = load(classifier())
+    whole = crops(sum(rows))
+    ends = np.cumsum(rows)
+    requests = [{"CROPS": whole[end - count : end]} for count, end in zip(rows, ends, strict=True)]
+    answers = network.run_all(requests)
+    for answer, count, end in zip(answers, rows, ends, strict=True):
+        np.testing.assert_array_equal(answer["INDEX"], sums(whole)[end - count : end])
+    assert [kind for kind, _ in fake_cuda.copies] == ["HostToDevice", "DeviceToHost", "DeviceToHost"]
+
+
+@pytest.mark.parametrize("wrong", [crops(3).astype(np.float32), crops(0)])
+def test_a_request_that_no_engine_may_see_fails_alone(load, wrong):
+    first, refused, last = run_together(
+        load(classifier()), [{"CROPS": crops(2)}, {"CROPS": wrong}, {"CROPS": crops(1)}]
+    )
+    np.testing.assert_array_equal(first["INDEX"], sums(crops(2)))
+    np.testing.assert_array_equal(last["INDEX"], sums(crops(1)))
+    assert isinstance(refused, BadRequest)
+
+
+def test_a_request_that_makes_its_batch_too_large_fails_it(load):
+    network = load(classifier())
+    with pytest.raises(BadRequest, match=r"CROPS \[9,2,4,3\] came"):
+        network.run_all([{"CROPS": crops(8)}, {"CROPS": crops(1)}])
+
+
 def test_rows_that_do_not_lie_in_order_arrive_in_order(load):
     turned = crops(4).transpose(0, 3, 2, 1).copy().transpose(0, 3, 2, 1)
     network = load(classifier())
@@ -94,11 +126,12 @@ def test_rows_that_do_not_lie_in_order_arrive_in_order(load):
 
 def test_the_profile_changes_only_where_the_shape_asks_for_it(load):
     engine = classifier()
-    network = load(engine)
-    before = engine.contexts[0].switches
+    network = load(engine, switches={"contexts": "1"})
+    (context,) = engine.contexts
+    before = context.switches
     for width in (8, 8, 4, 4, 8):
         assert network.run({"CROPS": crops(3, width)})["INDEX"].shape == (3, 1)
-    assert engine.contexts[0].switches == before + 3
+    assert context.switches == before + 3
 
 
 @pytest.mark.parametrize(
@@ -117,14 +150,15 @@ def test_what_an_engine_must_not_see_never_reaches_it(load, inputs, words):
     network = load(engine)
     with pytest.raises(BadRequest, match=words):
         network.run(inputs)
-    assert engine.contexts[0].executions == 0
+    assert [context.executions for context in engine.contexts] == [0]
 
 
 def test_a_failure_of_an_execution_says_what_tensorrt_logged(load):
     engine = classifier()
     network = load(engine)
-    engine.contexts[0].works = False
-    log = plan_network._tensorrt()[1]
+    for context in engine.contexts:
+        context.works = False
+    log = engines.tensorrt()[1]
     log.log(log.Severity.ERROR, "Error Code 1: Cuda Runtime (an illegal memory access)")
     log.log(log.Severity.WARNING, "never told")
     with pytest.raises(StageError, match=r"TensorRT cannot execute: Error Code 1: Cuda Runtime \(an illegal"):
@@ -133,9 +167,9 @@ def test_a_failure_of_an_execution_says_what_tensorrt_logged(load):
 
 def test_full_memory_fails_the_call_and_no_later_one(load, fake_cuda):
     network = load(classifier())
-    fake_cuda.memory = 100
+    fake_cuda.memory = 350
     with pytest.raises(StageError, match=r"CUDA: out of memory \(cudaErrorMemoryAllocation\)"):
-        network.run({"CROPS": crops(8)})
+        network.run({"CROPS": crops(8, 8)})
     assert network.run({"CROPS": crops(4)})["INDEX"].shape == (4, 1)
 
 
@@ -155,6 +189,24 @@ def test_a_model_that_does_not_load_holds_nothing(load, fake_cuda):
         load(classifier(), max_batch_size=16)
     assert not fake_cuda.held
     assert not fake_cuda.streams
+
+
+@pytest.mark.parametrize(
+    ("switches", "words"),
+    [
+        ({"graph": "0"}, "text_orientation: plan: unknown parameter 'graph'; known are contexts, gpu_outputs, graph_"),
+        ({"contexts": "0"}, "text_orientation: plan: contexts should be 1 or more"),
+        ({"gpu_outputs": "yes"}, "parameter 'gpu_outputs' should be true or false, is 'yes'"),
+    ],
+)
+def test_a_switch_that_is_none_stops_the_model(load, fake_cuda, switches, words):
+    with pytest.raises(BadSettings, match=words):
+        load(classifier(), switches=switches)
+    assert not fake_cuda.streams
+
+
+def test_parameters_of_the_native_backend_are_left_to_it(load):
+    load(classifier(), parameters={"execution_context_allocation_strategy": "STATIC"})
 
 
 def test_a_plan_of_another_version_is_refused_in_tensorrts_words(load):
@@ -194,7 +246,7 @@ def test_a_package_that_is_missing_is_named(load, monkeypatch, tmp_path, missing
     load(classifier()).close()
     for name in {"tensorrt": ["tensorrt"], "cuda": [cuda.BINDINGS, cuda.OLDER_BINDINGS]}[missing]:
         monkeypatch.setitem(sys.modules, name, None)
-    plan_network._tensorrt.cache_clear()
+    engines.tensorrt.cache_clear()
     with pytest.raises(EngineMisfit, match=f"needs the Python package {missing}"):
         PlanNetwork.load(specification(tmp_path))
 
@@ -207,8 +259,8 @@ def test_older_bindings_do_as_well(load, fake_cuda, monkeypatch):
 
 def test_our_own_folder_is_not_taken_for_the_package(monkeypatch):
     monkeypatch.delitem(sys.modules, "tensorrt", raising=False)
-    monkeypatch.setattr(sys, "path", [str(Path(plan_network.__file__).parents[1])])
-    plan_network._tensorrt.cache_clear()
+    monkeypatch.setattr(sys, "path", [str(Path(engines.__file__).parents[1])])
+    engines.tensorrt.cache_clear()
     with pytest.raises(EngineMisfit, match=r"cannot be imported: found .*tensorrt'\] in its place"):
-        plan_network._tensorrt()
+        engines.tensorrt()
     monkeypatch.delitem(sys.modules, "tensorrt")

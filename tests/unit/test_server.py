@@ -15,8 +15,10 @@ from tricade_server import backends, installation
 from tricade_server.backends import OURS, backend_directory
 from tricade_server.errors import BadRepository, NoTriton, PortTaken
 from tricade_server.installation import Installation, find_triton
+from tricade_server.loading import Loader
 from tricade_server.log import ServerLog
 from tricade_server.machine import misfit_of, version_from_number
+from tricade_server.pinned import pinned
 from tricade_server.process import Endpoints
 from tricade_server.repository import read_repository
 from tricade_server.stubs import stubs_of
@@ -132,12 +134,14 @@ def test_ensembles_come_after_what_they_need(tmp_path):
     write(tmp_path / "a", ENSEMBLE)
     write(tmp_path / "b", 'backend: "crop"')
     write(tmp_path / "c", 'platform: "tensorrt_plan" default_model_filename: "model.plan"', "3")
+    (tmp_path / "c" / "12").mkdir()
+    (tmp_path / "c" / "²").mkdir()
     (tmp_path / "no model").mkdir()
     models = read_repository(tmp_path)
-    assert [(model.name, model.is_ensemble, model.is_plan, model.version) for model in models] == [
-        ("b", False, False, 1), ("c", False, True, 3), ("a", True, False, 1),
+    assert [(model.name, model.is_ensemble, model.is_plan, model.version_folder.name) for model in models] == [
+        ("b", False, False, "1"), ("c", False, True, "12"), ("a", True, False, "1"),
     ]  # fmt: skip
-    assert models[1].plan == tmp_path / "c" / "3" / "model.plan"
+    assert models[1].plan == tmp_path / "c" / "12" / "model.plan"
 
 
 @pytest.mark.parametrize(
@@ -153,6 +157,42 @@ def test_what_is_no_repository_is_named(tmp_path, texts, message):
         write(tmp_path / name, text)
     with pytest.raises(BadRepository, match=message):
         read_repository(tmp_path)
+
+
+class Recording:
+    """Stands in for `Control`: what it was asked to load, with which configuration, and what lay there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.loaded = folder, []
+
+    def load(self, model: str, config: str | None = None) -> None:
+        self.loaded.append((model, config and json.loads(config), (self.folder / model / "config.pbtxt").read_text()))
+
+    def warm_up(self, pipeline: str, image: bytes) -> None: ...
+
+
+def test_what_falls_back_does_so_in_what_triton_reads(tmp_path):
+    """Triton reads a pipeline's models again when it loads the pipeline: it must not find the plan's configuration."""
+    plan, fallback = 'platform: "tensorrt_plan"', 'backend: "onnxruntime" default_model_filename: "model.onnx"'
+    write(tmp_path / "r" / "a", ENSEMBLE)
+    write(tmp_path / "r" / "b", plan, "7")
+    (tmp_path / "r" / "b" / "configs").mkdir()
+    (tmp_path / "r" / "b" / "configs" / "onnxruntime.pbtxt").write_text(fallback)
+    (tmp_path / "r" / "b" / "7" / "model.onnx").touch()
+    said: list[str] = []
+    with pinned(tmp_path / "r", tmp_path / "pinned") as models:
+        control = Recording(tmp_path / "pinned")
+        loader = Loader(control, models, said.append)
+        loader.load_all()
+        loader.reload("b")
+    assert said == ["b runs on ONNX Runtime: there is no model.plan in version 7"]
+    again = {
+        "backend": "onnxruntime",
+        "default_model_filename": "model.onnx",
+        "parameters": {"TRICADE_RESTARTS": {"string_value": "1"}},
+    }
+    assert control.loaded == [("b", None, fallback), ("a", None, ENSEMBLE), ("b", again, fallback)]
+    assert (tmp_path / "r" / "b" / "config.pbtxt").read_text() == plan
 
 
 def test_a_model_without_a_version_is_named(tmp_path):

@@ -118,6 +118,19 @@ def test_without_room_in_shared_memory_pictures_travel_inline_and_the_log_says_w
     assert "--shm-size" in stage.warnings[0]
 
 
+def test_preprocess_keeps_what_came_and_decoded_where_that_is_asked_for(tmp_path, monkeypatch):
+    monkeypatch.setenv("TRICADE_SAMPLES", str(tmp_path))
+    monkeypatch.setenv("TRICADE_SAMPLE_EVERY", "2")
+    stage = Preprocess.load(spec(PREPROCESS))
+    pictures = [png(Image.new("L", (3, 3), grey)) for grey in range(5)]
+    stage.process(images(*pictures[:3]), no_calls)
+    with pytest.raises(BadRequest):
+        stage.process(images(b"no picture"), no_calls)
+    stage.process(images(*pictures[3:]), no_calls)
+    stage.close()
+    assert sorted(path.read_bytes() for path in tmp_path.iterdir()) == sorted([pictures[1], pictures[3]])
+
+
 CROP = {"family": "candidates", "size": "100,100", "resize": "stretch", "threshold": "0.5", "iou": "0.5"}
 COLOUR = {"model": "p_colour", "size": "4,4", "resize": "stretch", "pad": "0", "max_batch": "2"}
 CROP |= {"max_detections": "5"} | {f"colour.{name}": value for name, value in COLOUR.items()}

@@ -33,10 +33,11 @@ def _problems(model: Model) -> Iterator[Finding]:
     if not model.is_ensemble and not config.platform and not config.backend:
         yield error(model.name, f"expected a backend or a platform in {CONFIG}; there is neither", model.rebuild)
     if not model.versions:
+        make = "make it, with a file .gitkeep inside so that Git keeps it"
         yield error(
             model.name,
             f"expected a version folder, {model.folder.name}/1; there is none",
-            "make it, with a file .gitkeep inside so that Git keeps it",
+            model.rebuild if model.is_network else make,
         )
     for kind, entries in (("input", config.input), ("output", config.output)):
         if not entries:

@@ -25,6 +25,12 @@ def check(repository: Repository) -> Iterator[Finding]:
                 f"got {model.config.max_batch_size}",
                 model.rebuild,
             )
+        if model.config.version_policy.HasField("specific"):
+            yield error(
+                model.name,
+                "expected the latest version to be served, as this checks it; got version_policy specific",
+                f"remove it from {CONFIG}; to go back to an older version, remove the folders of those after it",
+            )
         if model.is_ensemble:
             for setting, instead in (
                 ("model_warmup", "tricade serve warms the pipeline up"),

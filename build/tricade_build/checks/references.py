@@ -47,11 +47,11 @@ def _wrong_versions(repository: Repository) -> Iterator[Finding]:
     for ensemble in repository.ensembles:
         for step in ensemble.config.ensemble_scheduling.step:
             called = repository.models.get(step.model_name)
-            if called and step.model_version != LATEST and step.model_version not in called.versions:
+            if called and step.model_version not in (LATEST, *called.versions[-1:]):
                 yield error(
                     ensemble.name,
-                    f"expected version {step.model_version} of {called.name}, as its step says; "
-                    f"there is {', '.join(map(str, called.versions)) or 'none'}",
+                    f"expected version {step.model_version} of {called.name} to be served, as its step says; "
+                    f"it is {', '.join(map(str, called.versions[-1:])) or 'none'}",
                     f"write model_version: {LATEST}, the latest",
                 )
 

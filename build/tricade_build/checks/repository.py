@@ -14,6 +14,7 @@ from google.protobuf import text_format
 from tritonclient.grpc.model_config_pb2 import DataType, ModelConfig
 
 from tricade.stage import ModelSpec, Stage, Tensor, spec_from_config
+from tricade.versions import versions
 
 from ..local import STAGES
 from ..manifest import MANIFEST
@@ -67,12 +68,12 @@ class Model:
 
     @cached_property
     def versions(self) -> tuple[int, ...]:
-        names = [path.name for path in self.folder.iterdir() if path.is_dir()]
-        return tuple(sorted(int(name) for name in names if re.fullmatch(r"[1-9][0-9]*", name)))
+        """Ascending: Triton serves the last, those before are there to go back to."""
+        return versions(self.folder)
 
     @property
     def version_folder(self) -> Path | None:
-        """The one Triton serves: the highest."""
+        """The one that is served."""
         return self.folder / str(self.versions[-1]) if self.versions else None
 
     @cached_property

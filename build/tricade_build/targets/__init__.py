@@ -6,25 +6,28 @@ import importlib
 import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
+from ..made import Made, Work
 from ..networks import Job
 from ..spec import Pipeline
-from ..weights import Report, Weights
+
+
+def _nothing(_: Pipeline) -> None:
+    pass
 
 
 @dataclass(frozen=True)
 class Target:
     """What to do for a target.
 
-    `check` raises `BuildError` for what it cannot do; `weights` sees the model's folder, and only reads it.
+    `check` raises `BuildError` for what it cannot do; `make` gives a network's files by name, and writes nothing.
     `lacks` says why this machine could not serve what it builds, "" where it could. Of those that it can serve,
     the one of the highest `rank` is taken where none is named; below 0, never.
     """
 
     name: str
-    check: Callable[[Pipeline], None]
-    weights: Callable[[Job, Path, Report], Weights]
+    make: Callable[[Job, Work], dict[str, Made]]
+    check: Callable[[Pipeline], None] = _nothing
     lacks: Callable[[], str] = lambda: ""
     rank: int = -1
 

@@ -1,18 +1,15 @@
-"""`tensorrt`: a plan for the GPU that is here, and the graph as its fallback: `1/model.plan` and `1/model.onnx`."""
+"""`tensorrt`: a plan for the GPU that is here, and the graph as its fallback: `model.plan` and `model.onnx`."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 from tricade.gpu import gpus
 
 from ..engine_process import Kit
 from ..errors import EngineError
+from ..made import Made, Work
 from ..networks import Job
-from ..plans import Place, package_of, plan_weights
-from ..precision import check_precisions
+from ..plans import Place, graph_and_plan, package_of
 from ..spec import Pipeline
-from ..weights import Report, Weights
 from . import Target, register
 
 NAME = PACKAGE = "tensorrt"
@@ -27,8 +24,7 @@ def lacks() -> str:
     return ""
 
 
-def check(pipeline: Pipeline) -> None:
-    check_precisions(pipeline, target=NAME)
+def check(_: Pipeline) -> None:
     if lack := lacks():
         raise EngineError(
             f"expected a CUDA device and the Python package {PACKAGE} (8.6 or later) for target {NAME}; {lack}; build "
@@ -41,8 +37,8 @@ def place(_: Job) -> Place:
     return Place(Kit(PACKAGE, NAME, package_of(PACKAGE).__version__), gpus()[0])
 
 
-def weights(job: Job, folder: Path, report: Report) -> Weights:
-    return plan_weights(job, folder, place, report)
+def make(job: Job, work: Work) -> dict[str, Made]:
+    return graph_and_plan(job, work, place)
 
 
-register(Target(NAME, check=check, weights=weights, lacks=lacks, rank=1))
+register(Target(NAME, check=check, make=make, lacks=lacks, rank=1))

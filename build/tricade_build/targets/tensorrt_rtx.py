@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from ..engine import known_capabilities
 from ..engine_process import Kit
 from ..errors import EngineError
+from ..made import Made, Work
 from ..networks import Job
-from ..plans import Place, package_of, plan_weights
-from ..precision import check_precisions
+from ..plans import Place, graph_and_plan, package_of
 from ..spec import Pipeline
-from ..weights import Report, Weights
 from . import Target, register
 
 NAME, PACKAGE = "tensorrt-rtx", "tensorrt_rtx"
 
 
 def check(pipeline: Pipeline) -> None:
-    check_precisions(pipeline, target=NAME)
     package = package_of(PACKAGE)
     if package is None:
         raise EngineError(
@@ -38,8 +34,8 @@ def place(job: Job) -> Place:
     return Place(Kit(PACKAGE, NAME, package_of(PACKAGE).__version__), None, job.builder.capabilities)
 
 
-def weights(job: Job, folder: Path, report: Report) -> Weights:
-    return plan_weights(job, folder, place, report)
+def make(job: Job, work: Work) -> dict[str, Made]:
+    return graph_and_plan(job, work, place)
 
 
-register(Target(NAME, check=check, weights=weights, lacks=lambda: "it is taken only where it is named"))
+register(Target(NAME, check=check, make=make, lacks=lambda: "it is taken only where it is named"))
