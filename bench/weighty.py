@@ -23,13 +23,14 @@ SIDE, CROP = 640, 224
 STAGES = ((32, 0), (64, 2), (128, 4), (256, 4), (512, 2))
 RESNET = ((64, 3), (128, 4), (256, 6), (512, 3))  # He et al. 2015, table 1: ResNet-50
 WHISPER = 1e-3  # what the convolutions add to an answer, at most
+Stages = Sequence[tuple[int, int]]
 
 
-def write(folder: Path, **keys: Any) -> Path:
+def write(folder: Path, *, stages: Stages = STAGES, resnet: Stages = RESNET, **keys: Any) -> Path:
     """Both networks and `weighty.yaml`; `keys` override the file's."""
     folder.mkdir(parents=True, exist_ok=True)
-    onnx.save(detector(), folder / "detector.onnx")
-    onnx.save(classifier(), folder / "classifier.onnx")
+    onnx.save(detector(stages), folder / "detector.onnx")
+    onnx.save(classifier(resnet), folder / "classifier.onnx")
     spec: dict[str, Any] = {
         "name": "weighty",
         "detector": {
@@ -56,13 +57,13 @@ def write(folder: Path, **keys: Any) -> Path:
     return path
 
 
-def detector() -> onnx.ModelProto:
+def detector(stages: Stages = STAGES) -> onnx.ModelProto:
     """`[M, 3, 640, 640]` in 0..1 to yolov8's raw `[M, 6, 400]`, for pictures of `squares` at twice their size."""
     made = _Layers()
     made.add("AveragePool", "images", out="squares/images", kernel_shape=[2, 2], strides=[2, 2])
     answer = made.include(cascade.detector_model(), "squares/")
     features = "images"
-    for place, (channels, blocks) in enumerate(STAGES):
+    for place, (channels, blocks) in enumerate(stages):
         features = made.silu(made.conv(features, channels if place else 32, kernel=3, stride=2))
         for _ in range(blocks):
             features = made.add("Add", features, made.silu(made.conv(features, channels, kernel=3, gain=0.3)))
@@ -72,14 +73,14 @@ def detector() -> onnx.ModelProto:
     return made.model(("images", SIDE), ("output0", [6, cascade.GRID**2]))
 
 
-def classifier() -> onnx.ModelProto:
+def classifier(resnet: Stages = RESNET) -> onnx.ModelProto:
     """`[N, 3, 224, 224]` in 0..1 to logits `[N, 8]`."""
     made = _Layers()
     made.add("Identity", "images", out="squares/images")
     answer = made.include(cascade.colour_model(), "squares/")
     features = made.add("Relu", made.conv("images", 64, kernel=7, stride=2))
     features = made.add("MaxPool", features, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
-    for stage, (channels, blocks) in enumerate(RESNET):
+    for stage, (channels, blocks) in enumerate(resnet):
         for block in range(blocks):
             features = _bottleneck(made, features, channels, stride=2 if stage and not block else 1)
     whisper = made.whisper(features, len(cascade.COLOURS))

@@ -5,7 +5,7 @@ Little is in memory at a time: a few rows run, their tensors are counted while t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -29,10 +29,10 @@ PIXELS_AT_ONCE = 1 << 19
 
 
 def ranges_from(
-    model: onnx.ModelProto, tensors: Collection[str], rows: Sequence[Arrays], *, method: str, report: Report
+    model: onnx.ModelProto, tensors: Iterable[str], rows: Sequence[Arrays], *, method: str, report: Report
 ) -> dict[str, float]:
     """The largest magnitude that int8 is to hold of each FP32 tensor; raises `FoldError`."""
-    histograms = {name: Histogram() for name in sorted(tensors)}
+    histograms = {name: Histogram() for name in tensors}
     runtime = Runtime(answering(model, histograms))
 
     def count(name: str, values: NDArray[Any]) -> None:
@@ -56,7 +56,7 @@ def ranges_from(
         return dict(zip(histograms, pool.map(METHODS[method], histograms.values()), strict=True))
 
 
-def answering(model: onnx.ModelProto, tensors: Collection[str]) -> onnx.ModelProto:
+def answering(model: onnx.ModelProto, tensors: Iterable[str]) -> onnx.ModelProto:
     """A copy that answers with these FP32 tensors instead."""
     made = onnx.ModelProto()
     made.CopyFrom(model)

@@ -11,6 +11,7 @@ from onnx import TensorProto
 from .fuse import CONVOLUTIONS, attributes_of, channels_of, own
 
 OPERATORS = (*CONVOLUTIONS, "MatMul", "Gemm")
+MOVES = ("Concat", "Flatten", "Identity", "MaxPool", "Reshape", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze")
 MIN_CHANNELS = 16  # what a tensor core multiplies at once
 
 
@@ -66,6 +67,19 @@ def _channels(node: onnx.NodeProto, constants: Mapping[str, onnx.TensorProto]) -
         return 0, 0
     given, answered = reversed(dims) if attributes_of(node).get("transB", 0) else dims
     return int(given), int(answered)
+
+
+def resized(graph: onnx.GraphProto, layers: Sequence[Layer]) -> frozenset[str]:
+    """The names of the layers that are given what a Resize made, be it joined or moved on the way.
+
+    TensorRT quantizes in front of what only moves numbers, and 8.6 on an H200 knows no such Resize in int8: "Could not
+    find any implementation for node".
+    """
+    tensors: set[str] = set()
+    for node in graph.node:
+        if node.op_type == "Resize" or (node.op_type in MOVES and not tensors.isdisjoint(node.input)):
+            tensors.update(node.output)
+    return frozenset(layer.node for layer in layers if layer.entry in tensors)
 
 
 def ends_of(graph: onnx.GraphProto, layers: Sequence[Layer], raw: Collection[str]) -> frozenset[str]:

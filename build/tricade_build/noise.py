@@ -17,7 +17,7 @@ from .pairs import paired
 from .runtime import Runtime
 from .weights import Report
 
-MIN_SIGNAL_DB = 25.0
+MAX_NOISE = 0.04  # of the answer, both as root mean squares
 
 
 def noisy(
@@ -27,7 +27,7 @@ def noisy(
     rows: Sequence[Arrays],
     report: Report,
 ) -> frozenset[str]:
-    """The names of the layers whose answers stand out of the rounding by less than `MIN_SIGNAL_DB`."""
+    """The names of the layers whose answers rounding changes by more than `MAX_NOISE`."""
     runtime = Runtime(_beside(model, layers, ranges))
     power, noise = np.zeros(len(layers)), np.zeros(len(layers))
     for done, inputs in enumerate(rows, start=1):
@@ -35,8 +35,8 @@ def noisy(
         power += [float(found[_power(layer)]) for layer in layers]
         noise += [float(found[_noise(layer)]) for layer in layers]
         report("looking for layers that int8 hurts", done / len(rows))
-    bad = noise * 10 ** (MIN_SIGNAL_DB / 10) > power
-    return frozenset(layer.node for layer, hurt in zip(layers, bad, strict=True) if hurt)
+    hurt = noise > MAX_NOISE**2 * power
+    return frozenset(layer.node for layer, much in zip(layers, hurt, strict=True) if much)
 
 
 def _beside(model: onnx.ModelProto, layers: Sequence[Layer], ranges: Mapping[str, float]) -> onnx.ModelProto:

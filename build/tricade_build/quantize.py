@@ -12,7 +12,7 @@ from .errors import FoldError
 from .fold import Folded
 from .fuse import fuse, own
 from .kept import kept, named
-from .layers import Layer, ends_of, layers_of
+from .layers import Layer, ends_of, layers_of, resized
 from .noise import noisy
 from .pairs import paired
 from .prove import prove
@@ -32,7 +32,7 @@ def quantized_from(
     `keep` are names of nodes, as in `kept`. Raises `FoldError` and `SampleError`.
     """
     model, layers = _prepared(folded, keep)
-    entries = {layer.entry for layer in layers}
+    entries = dict.fromkeys(layer.entry for layer in layers)
     ranges = ranges_from(model, entries, rows_of(samples), method=method, report=report)
     hurt = noisy(model, layers, ranges, rows_of(samples, limit=NOISE_ROWS), report)
     layers = [layer for layer in layers if layer.node not in hurt]
@@ -55,7 +55,7 @@ def _prepared(folded: Folded, keep: Sequence[str]) -> tuple[onnx.ModelProto, lis
     into = fuse(model)
     left |= {into[name] for name in left & into.keys()}
     layers = layers_of(model)
-    left |= ends_of(model.graph, layers, folded.raw)
+    left |= ends_of(model.graph, layers, folded.raw) | resized(model.graph, layers)
     layers = [layer for layer in layers if layer.node not in left and not layer.slight]
     if not layers:
         raise FoldError(_nothing("the network has none"))

@@ -23,7 +23,7 @@ from .errors import VerificationError
 from .half_simulated import simulated
 from .local import Run
 from .made import Made, Work
-from .manifest import GRAPH, PLAN, Record, Verified
+from .manifest import GRAPH, MANIFEST, PLAN, Record, Verified, records_text
 from .networks import Job
 from .pictures import Pictures
 from .trial import Trial, run_of, tried
@@ -103,8 +103,10 @@ def _run(job: Job, name: str, file: Made, work: Work) -> Iterator[Run]:
         yield run_of(simulated(model) if job.precision == "fp16" else model, raw)
         return
     with tempfile.TemporaryDirectory(prefix="tricade-") as folder:
-        (Path(folder) / "1").mkdir()
-        (Path(folder) / "1" / PLAN).write_bytes(file.read())
+        version = Path(folder) / "1"
+        version.mkdir()
+        (version / PLAN).write_bytes(file.read())
+        (version / MANIFEST).write_text(records_text({PLAN: file.record}))  # it says how the plan may be run
         try:
             network = PlanNetwork.load(_spec(job, file.record, Path(folder)))
         except (BadSettings, StageError) as error:

@@ -431,6 +431,9 @@ CASES = {
         regraphed(K, lambda g: setattr(g, "doc_string", "other"), recorded=False), K, "damaged or replaced"
     ),
     "a manifest that is none": warning(written(f"{K}/1/manifest.json", b"["), K, "expected manifest.json"),
+    "fp16 that nobody compared": warning(
+        remembered(K, lambda records: records["model.onnx"].update(precision="fp16")), K, "model.onnx, in fp16", "with fp32"
+    ),
     "a batch beyond the profile": error(
         planned(profile={"CROPS": [[1, 16, 16, 3], [4, 16, 16, 3], [4, 16, 16, 3]]}), K, "max_batch_size of 4", "got 8"
     ),

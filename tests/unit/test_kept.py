@@ -90,7 +90,7 @@ def test_a_pattern_that_matches_nothing_is_told_what_is_near() -> None:
         "expected keep_fp32 to name nodes of the network; got '/model.22/cv4/conv', which none of its nodes matches; "
         "near it are /model.22/cv3/conv, /model.22/cv2/conv, /model.0/conv"
     )
-    with pytest.raises(FoldError, match="names here look like /model.22/cv2/conv, "):
+    with pytest.raises(FoldError, match=r"names here look like /model.22/cv2/conv, "):
         kept(model.graph, ["Ω"])
 
 

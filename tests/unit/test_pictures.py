@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from tricade_build.errors import BuildError, SampleError
-from tricade_build.pictures import MIN_PICTURES, Pictures, pictures_from
+from tricade_build.pictures import LIMITS, MIN_PICTURES, Pictures, pictures_from
 from tricade_build.spec import Limits
 
 WHERE = "calibration.images"
@@ -41,10 +41,13 @@ def taken(folder: Path, *, count: int = 256) -> Pictures:
     return pictures_from(folder, count=count, where=WHERE)
 
 
-def refusal(folder: Path, *, count: int = 256, limits: Limits | None = None) -> str:
+def checked(folder: Path, *, count: int, limits: Limits) -> None:
+    taken(folder, count=count).check(limits)
+
+
+def refusal(folder: Path, *, count: int = 256, limits: Limits = LIMITS) -> str:
     with pytest.raises(SampleError) as caught:
-        pictures = taken(folder, count=count)
-        pictures.check(limits) if limits else pictures.check()
+        checked(folder, count=count, limits=limits)
     assert isinstance(caught.value, BuildError)
     return str(caught.value)
 

@@ -28,6 +28,7 @@ def check(repository: Repository) -> Iterator[Finding]:
             continue
         for file, record in model.records.items():
             yield from _damage(model, file, record)
+            yield from _unverified(model, file, record)
             if isinstance(engine := record.get("engine"), dict):
                 yield from _batch(model, file, engine)
                 yield from _machine(model, file, engine)
@@ -42,6 +43,15 @@ def _damage(model: Model, file: str, record: Record) -> Iterator[Finding]:
             f"expected {file} as {MANIFEST} records it, sha256 {str(recorded)[:12]}…; got {came[:12]}…: "
             "it was damaged or replaced",
             model.rebuild,
+        )
+
+
+def _unverified(model: Model, file: str, record: Record) -> Iterator[Finding]:
+    if record.get("precision") in ("fp16", "int8") and not record.get("verification"):
+        yield warning(
+            model.name,
+            f"expected {file}, in {record['precision']}, to have been compared with fp32; it has not",
+            f"name pictures under verification.images in the pipeline file, and {model.rebuild}",
         )
 
 

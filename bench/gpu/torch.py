@@ -1,4 +1,4 @@
-"""The networks of `weighty` in eager PyTorch on the GPU: `python -m bench.gpu_torch`, a line of JSON a measurement.
+"""The networks of `weighty` in eager PyTorch on the GPU: `python3 -m bench.gpu.torch`, a line of JSON a measurement.
 
 Runs in an environment that has PyTorch and torchvision, which nothing else here needs. Inputs lie on the GPU already:
 what is measured is the network alone, to be held against a plan alone.
@@ -20,7 +20,7 @@ SIDES = {"classifier": 224, "detector": 640}
 WARM_UP, SECONDS = 10, 1.5
 
 
-class Block(torch.nn.Module):
+class Block(torch.nn.Module):  # type: ignore[misc]  # PyTorch is installed where it runs
     """A convolution of 3 × 3 with SiLU, and what it adds to."""
 
     def __init__(self, channels: int) -> None:
