@@ -20,7 +20,7 @@ SIDES = {"classifier": 224, "detector": 640}
 WARM_UP, SECONDS = 10, 1.5
 
 
-class Block(torch.nn.Module):  # type: ignore[misc]  # PyTorch is installed where it runs
+class Block(torch.nn.Module):
     """A convolution of 3 × 3 with SiLU, and what it adds to."""
 
     def __init__(self, channels: int) -> None:
