@@ -1,6 +1,6 @@
 """What int8 has to hold: the magnitudes of a network's tensors while it runs over real pictures.
 
-Little is in memory at a time: a few rows run, their tensors are counted while the next ones run.
+Little is in memory at a time: a few rows run, and their tensors are counted while the next ones run.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .samples import Sample
 from .weights import Report
 
 MAX_ROWS = 512  # more crops than that change no range
-PIXELS_AT_ONCE = 1 << 19
+BYTES_AT_ONCE = 3 << 19  # of pixels: a megabyte of them makes hundreds of tensors
 
 
 def ranges_from(
@@ -80,8 +80,8 @@ def _pieces(samples: Sequence[Sample], chosen: NDArray[np.intp]) -> Iterator[Arr
         height = _height(sample.inputs)
         mine = chosen[(chosen >= first) & (chosen < first + height)] - first
         first += height
-        pixels = max((array[0].size for array in sample.inputs.values() if height), default=1)
-        step = max(1, 3 * PIXELS_AT_ONCE // pixels)
+        bytes_of_row = sum(array.nbytes for array in sample.inputs.values()) // max(1, height)
+        step = max(1, BYTES_AT_ONCE // max(1, bytes_of_row))
         for start in range(0, len(mine), step):
             yield {name: array[mine[start : start + step]] for name, array in sample.inputs.items()}
 

@@ -46,8 +46,16 @@ def layers_of(model: onnx.ModelProto) -> list[Layer]:
         and node.input[1] in constants
         and constants[node.input[1]].data_type == TensorProto.FLOAT
         and _channels(node, constants)[1] > 1
-        and attributes_of(node).get("beta", 1.0) == 1.0  # the quantizer takes beta for 1
+        and _plain(node)
     ]
+
+
+def _plain(node: onnx.NodeProto) -> bool:
+    """Neither a transposed convolution in groups, whose scales have no axis, nor a Gemm whose bias has a factor."""
+    attributes = attributes_of(node)
+    if node.op_type == "ConvTranspose":
+        return attributes.get("group", 1) == 1
+    return attributes.get("beta", 1.0) == 1.0
 
 
 def _pooled(model: onnx.ModelProto) -> frozenset[str]:

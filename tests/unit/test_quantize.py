@@ -72,11 +72,11 @@ def network(*, opset: int = 13, names: bool = True, **constants: NDArray[Any]) -
     return graphs.model_of(nodes, made | constants, opset=opset)
 
 
-def folded(model: onnx.ModelProto, *, size: tuple[int, int] = SIZE, normalize: Normalize = UNIT) -> Folded:
+def folded(model: onnx.ModelProto, *, normalize: Normalize = UNIT, single: bool = False) -> Folded:
     def end(nodes: Any, answer: Any) -> Any:
         return HEADS["softmax"].end(nodes, answer, Want(5, any_width=False))
 
-    return fold(model, Front("CROPS", size, (), normalize), end)
+    return fold(model, Front("CROPS", SIZE, (), normalize, single=single), end)
 
 
 def samples(*batches: int, seed: int = 0, size: tuple[int, int] = SIZE) -> list[Sample]:
@@ -364,6 +364,30 @@ def test_layers_behind_a_resize_stay() -> None:
         "doubled": np.array([1, 1, 2, 2], np.float32),
     }
     assert in_int8(quantized(folded(graphs.model_of(nodes, constants)))) == {"before", "added"}
+
+
+def test_what_scales_by_channel_do_not_fit_stays() -> None:
+    nodes = [
+        node("Conv", ["x", "w0"], ["t0"], name="stem"),
+        node("ConvTranspose", ["t0", "split"], ["t1"], name="transposed in groups", group=2),
+        node("Conv", ["t1", "split conv"], ["t2"], name="in groups", group=2),
+        node("GlobalAveragePool", ["t2"], ["g"], name="pool"),
+        node("Flatten", ["g"], ["f"], axis=1, name="flat"),
+        node("Gemm", ["f", "w", "b"], ["t3"], name="half a bias", beta=0.5),
+        node("MatMul", ["eye", "t3"], ["t4"], name="weights first"),
+        node("MatMul", ["t4", "w9"], ["y"], name="logits"),
+    ]
+    constants = {
+        "w0": weights(2 * C, 3, 1, 1),
+        "split": weights(2 * C, C, 1, 1),
+        "split conv": weights(2 * C, C, 1, 1),
+        "w": weights(2 * C, C),
+        "b": weights(C),
+        "eye": np.ones((1, 1), np.float32),
+        "w9": weights(C, 5),
+    }
+    made = quantized(folded(graphs.model_of(nodes, constants, entry=(1, 3, "h", "w")), single=True), samples(1, 1))
+    assert in_int8(made) == {"in groups"}
 
 
 def test_a_layer_that_int8_hurts_stays() -> None:
