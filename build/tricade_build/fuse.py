@@ -15,7 +15,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
-from .graph import keep_live
+from .graph import keep_live, reads
 from .plain import NETWORK
 
 CONVOLUTIONS = ("Conv", "ConvTranspose")
@@ -61,14 +61,6 @@ def _pass_identities(graph: onnx.GraphProto) -> None:
     keep_live(graph)
 
 
-def _reads(node: onnx.NodeProto) -> Iterator[str]:
-    """What a node takes, also from within the branches and loops that it holds."""
-    yield from node.input
-    for graph in (graph for attribute in node.attribute for graph in (attribute.g, *attribute.graphs)):
-        yield from (out.name for out in graph.output)
-        yield from (name for inner in graph.node for name in _reads(inner))
-
-
 @dataclass(frozen=True)
 class _Affine:
     """y = scale · x + shift, each a number or one for each channel."""
@@ -79,7 +71,7 @@ class _Affine:
 
 def _absorb_all(graph: onnx.GraphProto) -> Iterator[tuple[str, str]]:
     constants = {constant.name: constant for constant in graph.initializer}
-    uses = Counter(name for node in graph.node for name in _reads(node))
+    uses = Counter(name for node in graph.node for name in reads(node))
     uses.update(output.name for output in graph.output)
     readers = {name: node for node in graph.node for name in node.input}
     for layer in [node for node in own(graph) if node.op_type in CONVOLUTIONS]:

@@ -122,7 +122,7 @@ def keep_live(graph: onnx.GraphProto) -> None:
     while queue:
         if (tensor := queue.pop()) not in needed:
             needed.add(tensor)
-            queue += _reads(makers[tensor]) if tensor in makers else []
+            queue += reads(makers[tensor]) if tensor in makers else []
     nodes = [node for node in graph.node if needed.intersection(node.output)]
     constants = [constant for constant in graph.initializer if constant.name in needed]
     del graph.node[:], graph.initializer[:]
@@ -130,11 +130,11 @@ def keep_live(graph: onnx.GraphProto) -> None:
     graph.initializer.extend(constants)
 
 
-def _reads(node: onnx.NodeProto) -> list[str]:
+def reads(node: onnx.NodeProto) -> list[str]:
     """What a node takes, also from within the branches and loops that it holds."""
     graphs = _graphs_in(node)
     returned = [out.name for graph in graphs for out in graph.output]
-    return [*node.input, *returned, *(name for graph in graphs for each in graph.node for name in _reads(each))]
+    return [*node.input, *returned, *(name for graph in graphs for each in graph.node for name in reads(each))]
 
 
 def tail_of(graph: onnx.GraphProto, tensor: str) -> str:

@@ -9,6 +9,7 @@ import onnx
 from onnx import TensorProto
 
 from .fuse import CONVOLUTIONS, attributes_of, channels_of, own
+from .graph import reads
 
 OPERATORS = (*CONVOLUTIONS, "MatMul", "Gemm")
 MOVES = ("Concat", "Flatten", "Identity", "MaxPool", "Reshape", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze")
@@ -100,7 +101,7 @@ def _first(graph: onnx.GraphProto, layers: Collection[str]) -> frozenset[str]:
     behind: set[str] = set()  # tensors with a layer somewhere before them
     first = set()
     for node in graph.node:
-        passed = not behind.isdisjoint(node.input)
+        passed = not behind.isdisjoint(reads(node))
         if node.name in layers and not passed:
             first.add(node.name)
         if node.name in layers or passed:
@@ -117,6 +118,6 @@ def _last(graph: onnx.GraphProto, layers: Collection[str], answer: str) -> froze
             continue
         if node.name in layers and not any(ways):
             last.add(node.name)
-        for name in node.input:
+        for name in reads(node):
             passed[name] = passed.get(name, False) or any(ways) or node.name in layers
     return frozenset(last)

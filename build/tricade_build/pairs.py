@@ -39,7 +39,7 @@ def paired(model: onnx.ModelProto, layers: Sequence[Layer], ranges: Mapping[str,
     quantizer.quantize_model()
     made: onnx.ModelProto = quantizer.model.model
     _unpair_others(made.graph, layers)
-    quantizer.model.topological_sort()
+    _put_pairs_before_readers(made.graph, count=len(model.graph.node))
     del made.graph.value_info[:], made.metadata_props[:]
     made.metadata_props.extend(model.metadata_props)
     made.producer_name, made.producer_version = model.producer_name, model.producer_version
@@ -61,3 +61,20 @@ def _unpair_others(graph: onnx.GraphProto, layers: Sequence[Layer]) -> None:
     for node in graph.node:
         if node.name not in names:
             node.input[:] = [before.get(name, name) for name in node.input]
+
+
+def _put_pairs_before_readers(graph: onnx.GraphProto, *, count: int) -> None:
+    """The quantizer adds its nodes behind the `count` that were there, and sorts without a look into branches."""
+    nodes = list(graph.node)
+    pairs = {node.output[0]: node for node in nodes[count:]}
+    ordered: list[onnx.NodeProto] = []
+
+    def place(node: onnx.NodeProto) -> None:
+        for pair in [pairs.pop(name) for name in node.input if name in pairs]:
+            place(pair)
+        ordered.append(node)
+
+    for node in nodes[:count]:
+        place(node)
+    del graph.node[:]
+    graph.node.extend(ordered)

@@ -74,7 +74,11 @@ def _noise(job: Job) -> Iterator[Arrays]:
 
 def _quantized(job: Job, folded: Folded, evidence: Evidence, report: Report) -> Folded:
     samples = evidence.samples(job.name, evidence.calibration, enough=True)
-    return quantized_from(folded, samples, method=evidence.method, keep=job.keep_fp32, report=report)
+
+    def about(what: str, share: float | None = None, /) -> None:
+        report(f"{job.model}: {what}", share)
+
+    return quantized_from(folded, samples, method=evidence.method, keep=job.keep_fp32, report=about)
 
 
 def _verification_pictures(job: Job, evidence: Evidence) -> Any:

@@ -184,7 +184,7 @@ class Calibration(Section):
     images: str = Field(min_length=1, description="a folder of pictures")
     count: Count = Field(default=256, description="a whole number from 1")
     method: Literal["entropy", "minmax", "percentile"] = Field(
-        default="entropy", description="entropy, minmax or percentile"
+        default="percentile", description="percentile, entropy or minmax"
     )
 
 

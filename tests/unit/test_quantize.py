@@ -220,6 +220,28 @@ def test_each_layer_has_a_pair_of_its_own() -> None:
     assert inputs["network/sub"] == ["network/t0", "network/t1"]
 
 
+def test_a_branch_that_reads_a_tensor_stays_behind_it() -> None:
+    def branch(op: str) -> onnx.GraphProto:
+        out = helper.make_tensor_value_info(f"of {op}", TensorProto.FLOAT, None)
+        return helper.make_graph([node(op, ["t1"], [out.name])], op, [], [out])
+
+    nodes = [
+        node("Conv", ["x", "w0"], ["t0"], name="stem"),
+        node("Conv", ["t0", "w"], ["t1"], name="body"),
+        node("If", ["always"], ["t2"], name="if", then_branch=branch("Relu"), else_branch=branch("Abs")),
+        node("Conv", ["t2", "w"], ["t3"], name="more"),
+        node("GlobalAveragePool", ["t3"], ["g"], name="pool"),
+        node("Flatten", ["g"], ["f"], axis=1, name="flat"),
+        node("MatMul", ["f", "w9"], ["y"], name="logits"),
+    ]
+    constants = {"w0": weights(C, 3, 1, 1), "w": weights(C, C, 1, 1), "w9": weights(C, 5), "always": np.array(True)}
+    before = folded(graphs.model_of(nodes, constants))
+    made = quantized(before)
+    assert in_int8(made) == {"body", "more"}
+    order = [each.name for each in made.model.graph.node if not each.op_type.endswith("Linear")]
+    assert order == [each.name for each in before.model.graph.node]
+
+
 @pytest.mark.parametrize(
     ("keep", "left"),
     [
