@@ -6,11 +6,11 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from .code import digest_of
 from .ends import End
 from .errors import FoldError
 from .families import FAMILIES
@@ -136,11 +136,7 @@ def _labels(source: Source, labels: tuple[str, ...] | str, *, unique: bool = Tru
     return names
 
 
-@cache
 def _code() -> list[str]:
     """tricade's version, and a digest of the sources that decide what a folded graph is."""
-    here = Path(__file__).parent
     shared = ("candidates", "ends", "fold", "graph", "grid", "plain", "seams", "top_k", "want")
-    files = [here / f"{name}.py" for name in shared]
-    files += sorted([*here.glob("families/*.py"), *here.glob("heads/*.py")])
-    return [version("tricade"), hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()]
+    return [version("tricade"), digest_of(*shared, "families/*", "heads/*")]

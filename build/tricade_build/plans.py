@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 from tricade.gpu import Gpu
 
+from .code import digest_of
 from .engine import Compiled, Range, Recipe
 from .engine_process import Kit, compiled_from
 from .engine_timings import Timings, timings_for
@@ -118,16 +118,9 @@ def _key(graph: Record, recipe: Recipe, place: Place) -> str:
         "recipe": asdict(recipe),
         "kit": [place.kit.target, place.kit.version],
         "gpu": asdict(place.gpu) if place.gpu else None,
-        "code": _code(),
+        "code": digest_of(*SOURCES),
     }
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-
-
-@cache
-def _code() -> str:
-    """A digest of the sources that decide what a plan is."""
-    here = Path(__file__).parent
-    return hashlib.sha256(b"".join((here / f"{name}.py").read_bytes() for name in SOURCES)).hexdigest()
 
 
 def _engine(graph: Record, recipe: Recipe, place: Place, compiled: Compiled, *, build_s: float) -> Engine:

@@ -5,17 +5,15 @@ The same graph is then served by ONNX Runtime and compiled by TensorRT, so both 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
 from tricade.stage import Arrays
 
+from .code import digest_of
 from .evidence import Evidence
 from .fold import Folded
 from .half import half_from, largest_of
@@ -53,7 +51,7 @@ def precision_key(job: Job, evidence: Evidence) -> list[Any]:
     if job.precision == "fp32":
         return ["fp32"]
     precision = PRECISIONS[job.precision]
-    return [job.precision, list(job.keep_fp32), precision.depends(job, evidence), _digest(precision.sources)]
+    return [job.precision, list(job.keep_fp32), precision.depends(job, evidence), digest_of(*precision.sources)]
 
 
 def _half(job: Job, folded: Folded, evidence: Evidence, report: Report) -> Folded:
@@ -99,9 +97,3 @@ PRECISIONS: Mapping[str, Precision] = {
         ("calibrate", "fuse", "histogram", "kept", "layers", "noise", "pairs", "quantize"),
     ),
 }
-
-
-@cache
-def _digest(sources: tuple[str, ...]) -> str:
-    here = Path(__file__).parent
-    return hashlib.sha256(b"".join((here / f"{name}.py").read_bytes() for name in sources)).hexdigest()

@@ -248,8 +248,13 @@ class Pipeline(Section):
 
 
 def in_fp32(pipeline: Pipeline) -> Pipeline:
-    """The same cascade, all of it in fp32."""
-    update: dict[str, Any] = {"precision": None}
-    classifiers = {name: each.model_copy(update=update) for name, each in pipeline.classifiers.items()}
-    detector = pipeline.detector.model_copy(update=update)
-    return pipeline.model_copy(update={"precision": "fp32", "detector": detector, "classifiers": classifiers})
+    """The same cascade, all of it in fp32; it needs no pictures, as others are held to it."""
+    network: dict[str, Any] = {"precision": None}
+    update = {
+        "precision": "fp32",
+        "detector": pipeline.detector.model_copy(update=network),
+        "classifiers": {name: each.model_copy(update=network) for name, each in pipeline.classifiers.items()},
+        "calibration": None,
+        "verification": Verification(),
+    }
+    return pipeline.model_copy(update=update)

@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 import onnx
@@ -19,6 +18,7 @@ from tricade.stage import ModelSpec
 
 from .caches import cache_folder
 from .caches import replace as replace_file
+from .code import digest_of
 from .errors import VerificationError
 from .half_simulated import simulated
 from .local import Run
@@ -31,6 +31,7 @@ from .verify import Verification, failure, page
 from .weights import Weights, weights_from
 
 DEVICE = 0  # the GPU that plans are compiled on
+SOURCES = ("trial", "half_simulated", "verify/*", "verify/answers/*")  # that decide what is found
 
 
 def verified(job: Job, made: Mapping[str, Made], names: Sequence[str], work: Work) -> Weights:
@@ -78,7 +79,7 @@ def obstacle(record: Record, pictures: Pictures | None) -> str:
 
 def _key(record: Record, job: Job, work: Work, pictures: Pictures) -> str:
     max_drop = work.evidence.pipeline.verification.max_drop
-    parts = [record.key, work.evidence.key(job.name, pictures), max_drop, _code()]
+    parts = [record.key, work.evidence.key(job.name, pictures), max_drop, digest_of(*SOURCES)]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
@@ -149,11 +150,3 @@ def _kept(name: str, report: bytes) -> Path:
         folder = Path(tempfile.mkdtemp(prefix="tricade-"))
     replace_file(folder / name, report)
     return folder / name
-
-
-@cache
-def _code() -> str:
-    """A digest of the sources that decide what a verification finds."""
-    here = Path(__file__).parent
-    files = [*(here / f"{name}.py" for name in ("trial", "half_simulated")), *sorted(here.glob("verify/**/*.py"))]
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()

@@ -15,6 +15,7 @@ from tricade.plan_network import PlanNetwork
 
 from .fake_cuda import Cuda
 from .fakes import Engine, specification, tensorrt
+from .manifests import record
 
 
 def crops(rows: int, width: int = 4) -> Any:
@@ -33,8 +34,10 @@ class Loader:
         self._monkeypatch, self._folder = monkeypatch, folder
         self.cuda = Cuda()
         monkeypatch.setitem(sys.modules, cuda.BINDINGS, self.cuda)
-        (folder / "1").mkdir()
-        (folder / "1" / "model.plan").write_bytes(b"plan")
+        file = folder / "1" / "model.plan"
+        file.parent.mkdir()
+        file.write_bytes(b"plan")
+        record(file, file.read_bytes())  # by which contexts may share its profiles, as `tricade build` leaves it
 
     def __call__(self, made: Engine | None, *, package: ModuleType | None = None, **changes: Any) -> PlanNetwork:
         """A network of that engine; parameters without their `plan.` as `switches`."""

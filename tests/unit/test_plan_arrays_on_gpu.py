@@ -7,9 +7,8 @@ import gc
 
 import numpy as np
 import pytest
-from gpu.fake_plan import loader
 from gpu.fakes import classifier
-from gpu.loading import crops, sums
+from gpu.loading import crops, loader, sums
 
 from tricade import plan_network
 from tricade.dlpack import DeviceArray

@@ -7,9 +7,8 @@ import random
 import numpy as np
 import pytest
 from gpu.fake_context import Died
-from gpu.fake_plan import loader
 from gpu.fakes import classifier
-from gpu.loading import crops, sums
+from gpu.loading import crops, loader, sums
 from gpu.manifests import record
 
 from tricade.contexts import PAID

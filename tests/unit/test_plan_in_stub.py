@@ -11,10 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from gpu.fake_plan import loader
 from gpu.fake_stub import Request, stub
 from gpu.fakes import classifier, tensorrt
-from gpu.loading import crops, sums
+from gpu.loading import crops, loader, sums
 
 from tricade import dlpack, plan_network
 

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from gpu.fake_plan import loader
 from gpu.fakes import Engine, classifier, specification, tensorrt
-from gpu.loading import crops, sums
+from gpu.loading import crops, loader, sums
 
 from tricade import cuda
 from tricade import engine as engines

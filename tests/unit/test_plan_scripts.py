@@ -9,8 +9,8 @@ import numpy as np
 import onnxruntime
 import pytest
 from gpu import graphs, in_process, switches
-from gpu.fake_plan import loader
 from gpu.fakes import Engine, tensorrt
+from gpu.loading import loader
 from gpu.try_plans import steps, wrong
 
 from tricade import plan_network
