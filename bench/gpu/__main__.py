@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 
-from gpu.build_text import ROOT, importable  # type: ignore[import-not-found]  # among the tests
+from gpu.uninstalled import importable  # type: ignore[import-not-found]  # among the tests
 
 from .options import Options, parsed
 from .results import Results, TimeUp
@@ -35,17 +35,9 @@ def main(options: Options) -> int:
         return 2
 
 
-def _importable() -> None:
-    """tricade's packages, here and in all processes that are started."""
-    importable()
-    folders = [str(ROOT / folder) for folder in ("server", "cli")]
-    sys.path += folders
-    os.environ["PYTHONPATH"] = os.pathsep.join([os.environ["PYTHONPATH"], *folders])
-
-
 if __name__ == "__main__":
     asked = parsed(__doc__)
-    _importable()
+    importable()
     os.environ.setdefault("TRICADE_CACHE", str(asked.out / "cache"))
     code = main(asked)
     sys.stdout.flush()

@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import cascade
+from gpu.ahead import Coming, compile_ahead  # type: ignore[import-not-found]  # among the tests
 
 from tricade_build.build import build
 from tricade_build.errors import BuildError
-from tricade_build.evidence import Evidence
-from tricade_build.made import Work
-from tricade_build.networks import job_of
-from tricade_build.settle import settled
-from tricade_build.spec_file import pipeline_from_file
-from tricade_build.targets import TARGETS
-from tricade_build.unpublished import Unpublished
 
 from .. import weighty
 from .options import Options
@@ -57,31 +49,14 @@ def _pipeline(options: Options) -> Path:
 
 
 def _compile(path: Path, options: Options, results: Results) -> None:
-    """Each network of each precision at once; what was made waits where a build looks for it."""
-    target, reference = TARGETS[options.target], options.out / "reference"
-    build(path, repository=reference, precision="fp32", report=_report("reference", results))
-
-    def compile_one(precision: str, name: str, evidence: Evidence) -> None:
-        job, began_s, found = job_of(evidence.pipeline, name), time.monotonic(), {}
-        report = _report(f"{precision} {name}", results)
-        try:
-            target.make(job, Work(options.out / precision / job.model, evidence, Unpublished(), report))
-        except BuildError as error:
-            found = {"error": str(error)}
-        results.add("compiled", precision=precision, network=name, seconds=time.monotonic() - began_s, **found)
-
-    with ExitStack() as stack:
-        pool = stack.enter_context(ThreadPoolExecutor(16))
-        making = []
-        for precision in options.precisions:
-            spec = settled(path, pipeline_from_file(path, precision=precision))
-            names = ("detector", *spec.classifiers)
-            jobs = {name: job_of(spec, name) for name in names}
-            evidence = Evidence(spec, jobs, lambda: reference, _report(precision, results))
-            stack.callback(evidence.close)
-            making += [pool.submit(compile_one, precision, name, evidence) for name in names]
-        for made in making:
-            made.result()
+    """Each network of each precision at once."""
+    builds = [Coming(path, options.out / precision, precision) for precision in options.precisions]
+    found = compile_ahead(
+        builds, target=options.target, reference=options.out / "reference", report=lambda about: _report(about, results)
+    )
+    for made in found:
+        error = {"error": made.error} if made.error else {}
+        results.add("compiled", precision=made.repository.name, network=made.network, seconds=made.seconds, **error)
 
 
 def _build(path: Path, precision: str, options: Options, results: Results) -> bool:

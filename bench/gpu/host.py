@@ -1,11 +1,9 @@
-"""The machine: where Triton lies, what its processes take of the processors, how busy the GPU is."""
+"""The machine: what Triton's processes take of its processors, how busy the GPU is."""
 
 from __future__ import annotations
 
 import ctypes
 import os
-import shutil
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -13,27 +11,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from tricade_server.installation import IMAGE
 from tricade_server.stubs import stubs_of
 
 SERVER = "tritonserver"
 TICKS = os.sysconf("SC_CLK_TCK")
 SAMPLED_EVERY_S = 0.1
-
-
-def place_triton() -> None:
-    """Where $TRITON is a server's folder and the machine has none in the image's place, link it there, with the stub
-    of this Python."""
-    home = os.environ.get("TRITON")
-    if not home or (IMAGE.exists() and not IMAGE.samefile(home)):
-        return
-    stub = "triton_python_backend_stub"
-    there = Path(home) / "python_backend_stubs" / f"{sys.version_info.major}.{sys.version_info.minor}" / stub
-    if not (Path(home) / "backends" / "python" / stub).is_file():
-        shutil.copy(there, Path(home) / "backends" / "python" / stub)
-    if not IMAGE.exists():
-        IMAGE.parent.mkdir(parents=True, exist_ok=True)
-        IMAGE.symlink_to(home)
 
 
 def processes() -> dict[int, str]:

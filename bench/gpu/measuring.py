@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from gpu.uninstalled import place_triton  # type: ignore[import-not-found]  # among the tests
+
 from ..machine import machine
 from .callers import Callers
 from .cascades import Cascade
 from .children import Child, children
 from .engines import Rates, engines
-from .host import place_triton
 from .options import Options
 from .results import Results
 from .served import served

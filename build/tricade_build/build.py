@@ -122,7 +122,7 @@ class _Build:
     def _rendered(self, weights: Mapping[str, Weights], names: Names) -> Files:
         wiring = wiring_of(self.pipeline, {name: made.shapes for name, made in weights.items()}, names)
         origin = f"{self.path.resolve().parent.name}/{self.path.name}"
-        return render(wiring, origin=origin, max_delay_us=self.pipeline.batching.max_delay_us, names=names)
+        return render(wiring, origin=origin, names=names)
 
     def _in_fp32(self, stack: ExitStack) -> Path:
         """The same pipeline in fp32 for ONNX Runtime, in a folder that lives as long as the stack."""

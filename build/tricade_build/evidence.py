@@ -25,13 +25,8 @@ from .spec import Classifier, Pipeline
 from .weights import Report
 
 MIN_CROPS = 16  # fewer say nothing about a classifier
-APART = {
-    "onnx",
-    "labels",
-    "precision",
-    "keep_fp32",
-    "opt_batch",
-}  # keys that the job knows better, or without influence
+# Keys that the job knows better, or without influence.
+APART = {"onnx", "labels", "precision", "keep_fp32", "opt_batch", "instances", "max_delay_us"}
 
 
 class Evidence:

@@ -17,7 +17,7 @@ Files = dict[PurePosixPath, bytes]  # by their path in the repository
 VERSION = "1"  # of stages and ensembles; networks get theirs from `placement`
 
 
-def render(wiring: Wiring, *, origin: str, max_delay_us: int, names: Mapping[str, tuple[str, ...]]) -> Files:
+def render(wiring: Wiring, *, origin: str, names: Mapping[str, tuple[str, ...]]) -> Files:
     """Every configuration and label file; `origin` is the pipeline file as the configurations name it."""
     _check_names(wiring)
     files: Files = {PurePosixPath(wiring.name, "config.pbtxt"): _text(_ensemble(wiring), wiring.name, origin)}
@@ -26,7 +26,7 @@ def render(wiring: Wiring, *, origin: str, max_delay_us: int, names: Mapping[str
         if step.backend:
             files[folder / "config.pbtxt"] = _text(_stage(step), wiring.name, origin)
         else:
-            plan, onnx = _network(step, max_delay_us), _network(step, max_delay_us)
+            plan, onnx = _network(step), _network(step)
             plan.platform, plan.default_model_filename = "tensorrt_plan", "model.plan"
             onnx.backend, onnx.default_model_filename = "onnxruntime", "model.onnx"
             files[folder / "config.pbtxt"] = _text(plan, wiring.name, origin)
@@ -80,11 +80,11 @@ def _stage(step: Step) -> triton.ModelConfig:
     return config
 
 
-def _network(step: Step, max_delay_us: int) -> triton.ModelConfig:
+def _network(step: Step) -> triton.ModelConfig:
     config = triton.ModelConfig(name=step.model, max_batch_size=step.max_batch)
     _tensors(config, step)
-    config.dynamic_batching.max_queue_delay_microseconds = max_delay_us
-    config.instance_group.add(count=1, kind=triton.ModelInstanceGroup.KIND_AUTO)
+    config.dynamic_batching.max_queue_delay_microseconds = step.max_delay_us
+    config.instance_group.add(count=step.instances, kind=triton.ModelInstanceGroup.KIND_AUTO)
     return config
 
 

@@ -40,6 +40,7 @@ class Step:
     outputs: tuple[Tensor, ...]
     parameters: Mapping[str, str] = field(default_factory=dict)
     instances: int = 1
+    max_delay_us: int = 0  # a network waits so long for company
     max_batch: int = 0
     renamed: Mapping[str, str] = field(default_factory=dict)
     renamed_inputs: Mapping[str, str] = field(default_factory=dict)
@@ -95,12 +96,15 @@ def _network(pipeline: Pipeline, name: str, shapes: Shapes) -> Step:
     """A network; a classifier's tensors get its name in front."""
     detector = name == "detector"
     tensors = (shapes.input, *shapes.outputs)
+    section = pipeline.detector if detector else pipeline.classifiers[name]
     return Step(
         model=f"{pipeline.name}_{name}",
         backend="",
         inputs=(shapes.input,),
         outputs=shapes.outputs,
-        max_batch=(pipeline.detector if detector else pipeline.classifiers[name]).max_batch,
+        instances=section.instances,
+        max_batch=section.max_batch,
+        max_delay_us=pipeline.batching.max_delay_us if section.max_delay_us is None else section.max_delay_us,
         renamed={} if detector else {tensor.name: _edge(name, tensor.name) for tensor in tensors},
     )
 

@@ -12,19 +12,18 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import shutil
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
-SOURCES = [ROOT / folder for folder in ("backends", "build", "client", "tests")]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from gpu.uninstalled import ROOT, importable
+
 TARGET = "tensorrt"
 PRECISIONS = ("fp32", "fp16", "int8")
 
@@ -49,19 +48,6 @@ def main(arguments: list[str]) -> int:
     (out / "found.json").write_text(json.dumps(found, indent=2) + "\n")
     print(json.dumps(found, indent=2))  # noqa: T201
     return 1 if found["problems"] else 0
-
-
-def importable() -> None:
-    """Make tricade's packages importable here and in the processes that compile, and its version known."""
-    info = Path(tempfile.mkdtemp()) / "tricade-0.dist-info"
-    info.mkdir()
-    version = re.search(r'^version = "(.+)"', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
-    assert version
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: tricade\nVersion: {version.group(1)}\n")
-    paths = [*map(str, SOURCES), str(info.parent)]
-    # Behind the packages that are installed: `backends/tensorrt` is a folder of ours.
-    sys.path += paths
-    os.environ["PYTHONPATH"] = os.pathsep.join([*filter(None, [os.environ.get("PYTHONPATH")]), *paths])
 
 
 def _pipeline(asked: argparse.Namespace, folder: Path) -> Path:
@@ -101,41 +87,16 @@ def _found(pipeline: Path, precisions: list[str], out: Path) -> dict[str, Any]:
 
 
 def _compiled(pipeline: Path, precisions: list[str], out: Path, began_s: float) -> Iterator[str]:
-    """Compile every network of every precision; what was made waits where a build looks for it. Yields problems."""
-    from tricade_build.build import build
-    from tricade_build.errors import BuildError
-    from tricade_build.evidence import Evidence
-    from tricade_build.made import Work
-    from tricade_build.networks import job_of
-    from tricade_build.settle import settled
-    from tricade_build.spec_file import pipeline_from_file
-    from tricade_build.targets import TARGETS
-    from tricade_build.unpublished import Unpublished
+    """Compile every network of every precision; yields problems."""
+    from gpu.ahead import Coming, compile_ahead
 
-    reference = out / "reference"
-    build(pipeline, repository=reference, precision="fp32", report=_report("reference", began_s))
-
-    def compile_one(precision: str, name: str, evidence: Evidence) -> str:
-        job = job_of(evidence.pipeline, name)
-        work = Work(out / precision / job.model, evidence, Unpublished(), _report(precision, began_s))
-        try:
-            TARGETS[TARGET].make(job, work)
-        except BuildError as error:
-            return f"{precision}: {job.model}: {error}"
-        print(f"{time.monotonic() - began_s:7.1f} s  {precision}: {job.model} is compiled", flush=True)  # noqa: T201
-        return ""
-
-    with ExitStack() as stack:
-        making = []
-        pool = stack.enter_context(ThreadPoolExecutor(16))
-        for precision in precisions:
-            spec = settled(pipeline, pipeline_from_file(pipeline, precision=precision))
-            names = ("detector", *spec.classifiers)
-            jobs = {name: job_of(spec, name) for name in names}
-            evidence = Evidence(spec, jobs, lambda: reference, _report(precision, began_s))
-            stack.callback(evidence.close)
-            making += [pool.submit(compile_one, precision, name, evidence) for name in names]
-        yield from filter(None, (made.result() for made in making))
+    builds = [Coming(pipeline, out / precision, precision) for precision in precisions]
+    report = partial(_report, began_s=began_s)
+    for made in compile_ahead(builds, target=TARGET, reference=out / "reference", report=report):
+        about = f"{made.repository.name}: {made.network}"
+        print(f"{time.monotonic() - began_s:7.1f} s  {about} took {made.seconds:.1f} s", flush=True)  # noqa: T201
+        if made.error:
+            yield f"{about}: {made.error}"
 
 
 def _built(pipeline: Path, precision: str, out: Path, problems: list[str], began_s: float) -> dict[str, Any]:

@@ -1,45 +1,24 @@
-"""One real server for all live tests, started by the command itself, with both pipelines in one repository."""
+"""One real server for all live tests, started by the command itself, with all pipelines in one repository."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import cascade
+import live_pipelines
 import pytest
 import running
 
 from tricade_build.build import build
-from tricade_build.models import fetch
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="session")
 def repository(tmp_path_factory) -> Path:
-    """`squares`, `mixed` (with three classifiers), `tiled` (with tiles) and `text`, built for ONNX Runtime."""
+    """All pipelines of live tests, built."""
+    if live_pipelines.BUILT:
+        return Path(live_pipelines.BUILT)
     folder = tmp_path_factory.mktemp("built")
-    pipelines = folder / "pipelines"
-    fetch("text", into=pipelines / "models")
-    (pipelines / "text.yaml").write_text((ROOT / "pipelines" / "text.yaml").read_text())
-    squares = cascade.write(pipelines / "squares")
-    mixed = cascade.write(
-        pipelines / "mixed",
-        name="mixed",
-        detector={"max_detections": 400},
-        classifiers={
-            "warmth": cascade.colour_section(classes=["warm"], top_k=2, max_batch=4),
-            "coolness": cascade.colour_section(classes=["cool"], max_batch=16),
-            "look": {"onnx": "colour.onnx", "head": "embedding", "size": [16, 16], "classes": ["cool"]},
-        },
-    )
-    tiled = cascade.write(
-        pipelines / "tiled",
-        name="tiled",
-        detector={"tile": {"size": [cascade.SIDE, cascade.SIDE], "overlap": 0.2}, "max_batch": 32},
-        instances={"preprocess": 1, "crop": 1},
-    )
-    for pipeline in (squares, mixed, tiled, pipelines / "text.yaml"):
-        build(pipeline, repository=folder / "repository")
+    for pipeline in live_pipelines.write(folder / "pipelines"):
+        build(pipeline, repository=folder / "repository", target=live_pipelines.TARGET)
     return folder / "repository"
 
 

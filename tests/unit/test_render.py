@@ -82,7 +82,7 @@ def rendered(data: Mapping[str, Any], shapes: Mapping[str, Shapes]) -> tuple[Pip
     names = {"detector": pipeline.detector.labels}
     names |= {n: c.labels for n, c in pipeline.classifiers.items() if c.labels is not None}
     wiring = wiring_of(pipeline, shapes, names)  # type: ignore[arg-type]
-    return pipeline, render(wiring, origin="pipelines/p.yaml", max_delay_us=500, names=names)  # type: ignore[arg-type]
+    return pipeline, render(wiring, origin="pipelines/p.yaml", names=names)  # type: ignore[arg-type]
 
 
 def _without_ring(config: Any) -> dict[str, str]:
