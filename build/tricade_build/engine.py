@@ -28,6 +28,7 @@ from .engine_timings import Timings
 from .engine_typed import bind_types
 from .engine_work import work_of
 from .errors import EngineError, ParseError, Unparsed
+from .stable_softmax import stabilized
 from .wires import wires_of
 
 Shape = tuple[int, ...]
@@ -98,13 +99,14 @@ class Compiled:
 def compile_plan(trt: Any, graph: bytes, recipe: Recipe, *, timings: Timings, monitor: Any = None) -> Compiled:
     """Parse, compile, read back; raises `EngineError`."""
     recipe.check()
+    model = stabilized(onnx.load_from_string(graph))
     log = log_class(trt)()
     if hasattr(trt, "init_libnvinfer_plugins"):
         trt.init_libnvinfer_plugins(log, "")
     builder = trt.Builder(log)
     network = builder.create_network(_network_flags(trt))
-    _parse(trt, network, graph, log)
-    wires = wires_of(onnx.load_from_string(graph))
+    _parse(trt, network, model.SerializeToString(), log)
+    wires = wires_of(model)
     work = work_of(wires)
     config = builder.create_builder_config()
     flags = _configure(trt, builder, config, network, recipe)

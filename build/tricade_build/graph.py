@@ -60,6 +60,10 @@ class Nodes:
         """The axis goes."""
         return self._reduce("ReduceMax", tensor, axis=axis, keepdims=0, out=out)
 
+    def keep_max(self, tensor: str, *, axis: int) -> str:
+        """The axis becomes 1."""
+        return self._reduce("ReduceMax", tensor, axis=axis, keepdims=1, out="")
+
     def reduce_min(self, tensor: str, *, axis: int) -> str:
         """The axis becomes 1."""
         return self._reduce("ReduceMin", tensor, axis=axis, keepdims=1, out="")

@@ -23,7 +23,7 @@ from .manifest import GRAPH, PLAN, Engine, Record, sha256_of
 from .networks import Job
 from .shapes import Shapes
 
-SOURCES = ("engine", "engine_found", "engine_layers", "engine_typed", "engine_work", "wires")
+SOURCES = ("engine", "engine_found", "engine_layers", "engine_typed", "engine_work", "stable_softmax", "wires")
 
 
 @dataclass(frozen=True)
