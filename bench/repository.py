@@ -15,6 +15,8 @@ from tricade_build.build import build
 
 from . import ROOT
 
+CROPS = 64  # max_batch of the cheap cascade's classifier; tests have it small
+
 
 def built(pipelines: Collection[str], folder: Path) -> Path:
     """Of `text` and `squares` those that are named; the path of their repository."""
@@ -22,7 +24,7 @@ def built(pipelines: Collection[str], folder: Path) -> Path:
     if "text" in pipelines:
         build(ROOT / "pipelines" / "text.yaml", repository=repository)
     if "squares" in pipelines:
-        build(cascade.write(folder / "squares"), repository=repository)
+        build(cascade.write(folder / "squares", colour={"max_batch": CROPS}), repository=repository)
     return repository
 
 

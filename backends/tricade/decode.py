@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from io import BytesIO
 
 import numpy as np
+import simplejpeg
 from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
@@ -12,12 +15,33 @@ from .errors import BadImage
 
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "TIFF")
 _EXPECTED = "expected JPEG, PNG, WebP, BMP or TIFF"
+_ORIENTATION = 0x0112  # EXIF 2.3, 4.6.4: 1 is upright
 
 Image.MAX_IMAGE_PIXELS = None  # `max_pixels` is the limit here, and a refusal instead of a warning
 
 
-def picture_from_bytes(data: bytes, *, max_bytes: int, max_pixels: int) -> Image.Image:
-    """Decode to an upright RGB picture; raises `BadImage` for what is too large or not a picture."""
+class Picture(ABC):
+    """An upright RGB picture of a known size."""
+
+    height: int
+    width: int
+
+    @abstractmethod
+    def draw(self, into: NDArray[np.uint8]) -> None:
+        """Its pixels into a contiguous array (height, width, 3); raises `BadImage` where they cannot be decoded."""
+
+    @property
+    def pixels(self) -> NDArray[np.uint8]:
+        """Its pixels (height, width, 3) in memory of their own; raises `BadImage` as `draw`."""
+        pixels = np.empty((self.height, self.width, 3), np.uint8)
+        self.draw(pixels)
+        return pixels
+
+
+def picture_from_bytes(data: bytes, *, max_bytes: int, max_pixels: int) -> Picture:
+    """A picture within the limits; raises `BadImage` for what is too large or not a picture. A plain JPEG is decoded
+    when it is drawn, by libjpeg-turbo straight to where it is wanted: as Pillow's pixels, in less than half its time.
+    """
     if not data:
         raise BadImage(f"{_EXPECTED}, got 0 bytes")
     if len(data) > max_bytes:
@@ -25,9 +49,9 @@ def picture_from_bytes(data: bytes, *, max_bytes: int, max_pixels: int) -> Image
     try:
         with Image.open(BytesIO(data), formats=FORMATS) as image:
             _check_size(image.size, max_pixels)
-            image.load()
-            ImageOps.exif_transpose(image, in_place=True)  # the other form copies upright pictures too
-            return _rgb(image)
+            if image.format == "JPEG" and image.mode == "RGB" and image.getexif().get(_ORIENTATION, 1) == 1:
+                return _Jpeg(data, image.height, image.width)
+            return _decoded(image)
     except BadImage:
         raise
     except UnidentifiedImageError as error:
@@ -35,12 +59,59 @@ def picture_from_bytes(data: bytes, *, max_bytes: int, max_pixels: int) -> Image
     except MemoryError:
         raise
     except Exception as error:  # Pillow's decoders raise nearly anything on damaged files
-        raise BadImage(f"cannot be decoded: {error or type(error).__name__}") from error
+        raise _undecodable(error) from error
 
 
-def pixels_of(picture: Image.Image, into: NDArray[np.uint8]) -> None:
-    """Copy an RGB picture's pixels into an array (height, width, 3)."""
-    into[...] = np.asarray(picture)
+@dataclass(frozen=True)
+class _Jpeg(Picture):
+    """Three channels, upright as it is."""
+
+    data: bytes
+    height: int
+    width: int
+
+    def draw(self, into: NDArray[np.uint8]) -> None:
+        try:
+            simplejpeg.decode_jpeg(self.data, "RGB", buffer=into)
+        except ValueError:  # also where a decoder could go on: then Pillow decides
+            self._by_pillow().draw(into)
+
+    def _by_pillow(self) -> Picture:
+        try:
+            with Image.open(BytesIO(self.data), formats=FORMATS) as image:
+                return _decoded(image)
+        except MemoryError:
+            raise
+        except Exception as error:
+            raise _undecodable(error) from error
+
+
+@dataclass(frozen=True)
+class _Decoded(Picture):
+    """Whatever Pillow made."""
+
+    image: Image.Image
+
+    @property
+    def height(self) -> int:  # type: ignore[override]
+        return self.image.height
+
+    @property
+    def width(self) -> int:  # type: ignore[override]
+        return self.image.width
+
+    def draw(self, into: NDArray[np.uint8]) -> None:
+        into[...] = np.asarray(self.image)
+
+
+def _decoded(image: Image.Image) -> Picture:
+    image.load()
+    ImageOps.exif_transpose(image, in_place=True)  # the other form copies upright pictures too
+    return _Decoded(_rgb(image))
+
+
+def _undecodable(error: Exception) -> BadImage:
+    return BadImage(f"cannot be decoded: {error or type(error).__name__}")
 
 
 def _check_size(size: tuple[int, int], max_pixels: int) -> None:

@@ -2,7 +2,7 @@
 
 Each writer owns one ring: a file below `/dev/shm` of fixed size, holding a table of slots and the pixels. One
 process writes it. A slot has two words: `generation`, written by the writer alone, names the picture that lies
-there (0 while pixels change); `done`, written by the reader alone, repeats the generation it has finished with.
+there (0 while pixels change); `done` repeats the generation that the reader has finished with.
 Nothing is locked: a reader checks the generation before and after it uses the pixels, so that a slot given
 away meanwhile is an error (`FrameLost`) and never another call's picture.
 
@@ -92,6 +92,10 @@ class FrameWriter:
     def publish(self, handle: Handle) -> None:
         """The pixels are complete: readers may use the handle from now on."""
         self._generations[int(handle[1])] = handle[2]
+
+    def drop(self, handle: Handle) -> None:
+        """Give a place back whose handle no reader has."""
+        self._done[int(handle[1])] = handle[2]
 
     def close(self) -> None:
         """Remove the ring; readers keep what they have mapped."""

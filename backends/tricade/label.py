@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,10 @@ class Head:
     settings: HeadLabels
     names: tuple[str, ...]
 
+    @cached_property
+    def encoded(self) -> NDArray[np.object_]:
+        return _encoded(self.names)
+
 
 class Label(Stage):
     """CLASS [N] and the classifiers' answers to LABELS [N], `<C>_LABELS` and `<C>_SCORES` [N,k], or
@@ -62,6 +67,7 @@ class Label(Stage):
 
     def __init__(self, classes: tuple[str, ...], heads: Mapping[str, Head]) -> None:
         self.classes, self.heads = classes, heads
+        self._encoded = _encoded(classes)
 
     @classmethod
     def load(cls, spec: ModelSpec) -> Self:
@@ -80,7 +86,7 @@ class Label(Stage):
 
     def process(self, inputs: Arrays, infer: Infer) -> dict[str, NDArray[Any]]:  # noqa: ARG002
         classes = inputs["CLASS"]
-        outputs: dict[str, NDArray[Any]] = {"LABELS": _encoded([_name(self.classes, index) for index in classes])}
+        outputs: dict[str, NDArray[Any]] = {"LABELS": _named(self._encoded, classes)}
         for name, head in self.heads.items():
             if head.settings.head == "embedding":
                 outputs[f"{name.upper()}_EMBEDDING"] = _embeddings(head, name, inputs, len(classes))
@@ -94,14 +100,16 @@ def _answers(head: Head, answers: Answers, count: int) -> tuple[NDArray[np.objec
     """Names and scores (count, k); rows without an answer have empty names and score 0."""
     labels = np.full((count, head.settings.top_k), b"", np.object_)
     scores = np.zeros((count, head.settings.top_k), np.float32)
-    for row, index, score in zip(answers.rows, answers.index, answers.score, strict=True):
-        if head.settings.head == "ctc":
+    if head.settings.head == "ctc":
+        for row, index, score in zip(answers.rows, answers.index, answers.score, strict=True):
             text, scores[row, 0] = text_of(index, score, head.names)
             labels[row, 0] = text.encode()
-        else:
-            sure = score >= head.settings.threshold
-            labels[row, sure] = [_name(head.names, place).encode() for place in index[sure]]
-            scores[row, sure] = score[sure]
+    elif len(answers.rows):
+        sure = answers.score >= head.settings.threshold
+        named = np.full(sure.shape, b"", np.object_)
+        named[sure] = _named(head.encoded, answers.index[sure])
+        labels[answers.rows] = named
+        scores[answers.rows] = np.where(sure, answers.score, 0)
     return labels, scores
 
 
@@ -114,16 +122,19 @@ def _embeddings(head: Head, name: str, inputs: Arrays, count: int) -> NDArray[np
     return vectors
 
 
-def _name(names: tuple[str, ...], index: int) -> str:
-    if not 0 <= index < len(names):
-        raise StageError(f"the network answered class {index}, there are names for 0 to {len(names) - 1}")
-    return names[index]
-
-
-def _encoded(texts: list[str]) -> NDArray[np.object_]:
-    encoded = np.empty(len(texts), np.object_)
-    encoded[:] = [text.encode() for text in texts]
+def _encoded(names: Sequence[str]) -> NDArray[np.object_]:
+    """Names as the bytes that leave the stage."""
+    encoded = np.empty(len(names), np.object_)
+    encoded[:] = [name.encode() for name in names]
     return encoded
+
+
+def _named(names: NDArray[np.object_], index: NDArray[np.int32]) -> NDArray[np.object_]:
+    """The name of each index (n,)."""
+    if len(index) and not 0 <= index.min() <= index.max() < len(names):
+        wrong = index[(index < 0) | (index >= len(names))][0]
+        raise StageError(f"the network answered class {wrong}, there are names for 0 to {len(names) - 1}")
+    return names[index]
 
 
 def _names(file: Path) -> tuple[str, ...]:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL.Image import Image
 from typing_extensions import Self
 
-from .decode import picture_from_bytes, pixels_of
+from .decode import Picture, picture_from_bytes
 from .errors import BadImage, BadRequest
 from .frames import HANDLE, FrameWriter, Handle
 from .letterbox import place
@@ -51,6 +50,8 @@ class Preprocess(Stage):
     2.51 counts it as an output of the first step and leaves that out.)
     """
 
+    asks_first = True  # here calls wait in overload; once it has answered, the ensemble starts no step for a lost call
+
     def __init__(self, settings: PreprocessSettings) -> None:
         self.settings = settings
         sampling = sampling_from_environment(os.environ)
@@ -63,21 +64,29 @@ class Preprocess(Stage):
 
     def process(self, inputs: Arrays, infer: Infer) -> dict[str, NDArray[Any]]:  # noqa: ARG002
         min_score = _min_score(inputs.get("THRESHOLD"))
-        pictures = self._decode(inputs["IMAGE"])
+        images = self._images(inputs["IMAGE"])
+        pictures = [self._opened(index, data) for index, data in enumerate(images)]
         tiles = self._tiles(pictures)
         tensor = np.empty((len(tiles), *self.settings.size, 3), np.uint8)
-        handles = np.empty((len(pictures), HANDLE), np.int64)
+        handles = np.zeros((len(pictures), HANDLE), np.int64)
         inline: list[NDArray[np.uint8]] = []
         used = 0
-        for index, picture in enumerate(pictures):
-            handles[index], pixels = self._keep(picture, offset=used)
-            if handles[index, 0] == 0:
-                inline.append(pixels.reshape(-1))
-                used += pixels.size
-            for row in np.flatnonzero(tiles[:, 0] == index):
-                left, top, right, bottom = tiles[row, 1:]
-                part = pixels[top:bottom, left:right]
-                place(part, tensor[row], resize=self.settings.resize, pad=self.settings.pad)
+        try:
+            for index, picture in enumerate(pictures):
+                handles[index], pixels = self._drawn(picture, offset=used)
+                if handles[index, 0] == 0:
+                    inline.append(pixels.reshape(-1))
+                    used += pixels.size
+                for row in np.flatnonzero(tiles[:, 0] == index):
+                    left, top, right, bottom = tiles[row, 1:]
+                    part = pixels[top:bottom, left:right]
+                    place(part, tensor[row], resize=self.settings.resize, pad=self.settings.pad)
+        except BadImage as error:
+            self._forget(handles[:index])
+            raise error.at(index) from error
+        if self._samples is not None:
+            for data in images:
+                self._samples.offer(data)
         return {
             "TENSOR": tensor,
             "TILES": tiles,
@@ -103,15 +112,15 @@ class Preprocess(Stage):
             )
             return None
 
-    def _decode(self, images: NDArray[np.object_]) -> list[Image]:
+    def _images(self, images: NDArray[np.object_]) -> Sequence[bytes]:
         if images.ndim != 1 or not 1 <= len(images) <= self.settings.max_images:
             raise BadRequest(
                 f"IMAGE: expected 1 to {self.settings.max_images} encoded images, got shape {list(images.shape)}; "
                 "split the list into several requests"
             )
-        return [self._decode_one(index, data) for index, data in enumerate(_as_bytes(images))]
+        return [data if isinstance(data, bytes) else bytes(str(data), "utf-8") for data in images]
 
-    def _tiles(self, pictures: list[Image]) -> Tiles:
+    def _tiles(self, pictures: list[Picture]) -> Tiles:
         """The parts of all pictures that the detector sees; raises `BadRequest` where they are too many."""
         settings = self.settings
         parts = [
@@ -126,26 +135,33 @@ class Preprocess(Stage):
             )
         return np.concatenate(parts)
 
-    def _decode_one(self, index: int, data: bytes) -> Image:
+    def _opened(self, index: int, data: bytes) -> Picture:
         limits = self.settings
         try:
-            picture = picture_from_bytes(data, max_bytes=limits.max_bytes, max_pixels=limits.max_pixels)
+            return picture_from_bytes(data, max_bytes=limits.max_bytes, max_pixels=limits.max_pixels)
         except BadImage as error:
             raise error.at(index) from error
-        if self._samples is not None:
-            self._samples.offer(data)
-        return picture
 
-    def _keep(self, picture: Image, *, offset: int) -> tuple[Handle, NDArray[np.uint8]]:
-        """The picture's pixels and handle: in the ring, or inline at `offset`."""
+    def _drawn(self, picture: Picture, *, offset: int) -> tuple[Handle, NDArray[np.uint8]]:
+        """The picture's handle and pixels: in the ring, or inline at `offset`."""
         height, width = picture.height, picture.width
         placed = self._frames.place(height, width) if self._frames else None
         if placed is None:
-            return np.array([0, 0, 0, offset, height, width], np.int64), np.asarray(picture)
+            return np.array([0, 0, 0, offset, height, width], np.int64), picture.pixels
         handle, pixels = placed
-        pixels_of(picture, pixels)
+        try:
+            picture.draw(pixels)
+        except BadImage:
+            self._forget([handle])
+            raise
         self._frames.publish(handle)  # type: ignore[union-attr]
         return handle, pixels
+
+    def _forget(self, handles: Iterable[Handle]) -> None:
+        """Nobody will be told of them."""
+        for handle in handles:
+            if handle[0] != 0:
+                self._frames.drop(handle)  # type: ignore[union-attr]
 
 
 def _min_score(threshold: NDArray[np.float32] | None) -> NDArray[np.float32]:
@@ -155,7 +171,3 @@ def _min_score(threshold: NDArray[np.float32] | None) -> NDArray[np.float32]:
     if threshold.shape != (1,) or not 0 <= threshold[0] <= 1:
         raise BadRequest(f"THRESHOLD: expected one number from 0 to 1, got {threshold.tolist()}")
     return threshold
-
-
-def _as_bytes(images: NDArray[np.object_]) -> Sequence[bytes]:
-    return [data if isinstance(data, bytes) else bytes(str(data), "utf-8") for data in images]

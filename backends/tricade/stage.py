@@ -99,6 +99,9 @@ class Model(ABC):
 class Stage(Model):
     """One request at a time, arrays in, arrays out; errors of the request are `StageError`s."""
 
+    # Whether it asks Triton first if anybody still waits for the answer, which takes 0.15 ms.
+    asks_first = False
+
     @abstractmethod
     def process(self, inputs: Arrays, infer: Infer) -> dict[str, NDArray[Any]]:
         """Answer one request."""

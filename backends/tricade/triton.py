@@ -64,7 +64,7 @@ class Instance:
         return [self._process(self.model, request) for request in requests]
 
     def _process(self, stage: Stage, request: Any) -> Arrays | StageError:
-        if request.is_cancelled():
+        if stage.asks_first and request.is_cancelled():
             return Cancelled("the request was cancelled")
         try:
             return stage.process(_inputs(request), _infer_within(request, self.pool))

@@ -66,9 +66,10 @@ class Pictures:
         """Grey (16, 16), or why there is none."""
         try:
             picture = picture_from_bytes(self.encoded(place), max_bytes=limits.max_bytes, max_pixels=limits.max_pixels)
+            pixels = picture.pixels
         except BadImage as error:
             return error
-        small = picture.convert("L").resize(THUMBNAIL, Image.Resampling.BOX)
+        small = Image.fromarray(pixels).convert("L").resize(THUMBNAIL, Image.Resampling.BOX)
         return np.asarray(small, np.float32)
 
 

@@ -201,7 +201,7 @@ class Verification(Section):
 class Batching(Section):
     """How long a network waits for company."""
 
-    max_delay_us: int = Field(default=500, ge=0, description="microseconds, a whole number from 0")
+    max_delay_us: int = Field(default=0, ge=0, description="microseconds, a whole number from 0")
 
 
 class Instances(Section):

@@ -1,8 +1,8 @@
-"""The live tests against engines: `python tests/gpu/live.py OUT [--build-only] [pytest's own arguments]`.
+"""The live tests against engines: `python tests/gpu/live.py OUT [--build-only] [--without-text] [pytest's arguments]`.
 
 Needs what `build_text.py` needs, $TRITON, and pytest, hypothesis, scikit-image and rapidocr. Builds all pipelines of
 `tests/live` into OUT/repository with target `tensorrt`, or the one of $TRICADE_TEST_TARGET, networks at the same time,
-and runs the tests on it as they are. What is built already stays.
+and runs the tests on it as they are. What is built already stays. The text pipeline's engines take most of the time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from gpu.uninstalled import ROOT, importable, place_triton
 
 TARGET = os.environ.setdefault("TRICADE_TEST_TARGET", "tensorrt")
 # Of no engine: a demo of its own build, and ONNX Runtime in a server that is not `tricade serve`.
-OTHERS = ("test_demo.py", "test_plugin.py")
+OTHERS = ["test_demo.py", "test_plugin.py"]
+TEXT = "text"
 
 
 def main(arguments: list[str]) -> int:
@@ -31,22 +32,26 @@ def main(arguments: list[str]) -> int:
     importable()
     place_triton()
     os.chdir(ROOT)
-    if not _build(out, repository):
+    mine = [name for name in ("--build-only", "--without-text") if name in arguments]
+    without = [TEXT] if "--without-text" in mine else []
+    if not _build(out, repository, without):
         return 3
-    if "--build-only" in arguments:
+    if "--build-only" in mine:
         return 0
-    others = [f"--ignore=tests/live/{name}" for name in OTHERS]
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "tests/live", *others, *arguments[1:]]
+    others = [*OTHERS, f"test_{TEXT}.py"] if without else OTHERS
+    ignored = [f"--ignore=tests/live/{name}" for name in others]
+    further = [argument for argument in arguments[1:] if argument not in mine]
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "tests/live", *ignored, *further]
     return subprocess.run(command, check=False).returncode
 
 
-def _build(out: Path, repository: Path) -> bool:
+def _build(out: Path, repository: Path, without: list[str]) -> bool:
     import live_pipelines
     from gpu.ahead import Coming, compile_ahead
 
     from tricade_build.build import build
 
-    pipelines = live_pipelines.write(out / "pipelines")
+    pipelines = [path for path in live_pipelines.write(out / "pipelines") if path.stem not in without]
     builds = [Coming(pipeline, repository) for pipeline in pipelines]
     began_s = time.monotonic()
 

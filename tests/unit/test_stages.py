@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from tricade.crop import Crop
-from tricade.errors import BadRequest, BadSettings, FrameLost, StageError
+from tricade.errors import BadImage, BadRequest, BadSettings, FrameLost, StageError
 from tricade.label import Label
 from tricade.preprocess import Preprocess
 from tricade.stage import Arrays, Call, ModelSpec
@@ -77,6 +77,18 @@ def test_preprocess_sends_inline_what_finds_no_place(preprocess):
     assert outputs["PIXELS"].shape == (300 + 30_000,)
     assert outputs["PIXELS"][:3].tolist() == [255, 0, 0]
     assert outputs["PIXELS"][300:303].tolist() == [0, 0, 255]
+
+
+def test_a_picture_that_cannot_be_decoded_leaves_no_places_taken(preprocess):
+    """Neither its own nor those of the pictures before it: only four calls' worth of slots are there."""
+    good = Image.effect_noise((40, 40), 50).convert("RGB")
+    file = BytesIO()
+    good.save(file, "JPEG")
+    for _ in range(6):
+        with pytest.raises(BadImage, match="image 1: cannot be decoded: image file is truncated"):
+            preprocess.process(images(good, file.getvalue()[:-200]), no_calls)
+    outputs = preprocess.process(images(good, file.getvalue()), no_calls)
+    assert (outputs["FRAME"][:, 0] > 0).all()
 
 
 def test_preprocess_cuts_large_pictures_into_tiles():
