@@ -15,6 +15,9 @@ from .wiring import OPTIONAL, Step, Wiring
 
 Files = dict[PurePosixPath, bytes]  # by their path in the repository
 VERSION = "1"  # of stages and ensembles; networks get theirs from `placement`
+# Of a network, a GPU. Two plans overlap one's copies with the other's execution (docs/performance.md: a third more
+# throughput, a third plan adds nothing); ONNX Runtime has all cores in one.
+PLAN_INSTANCES, ONNX_INSTANCES = 2, 1
 
 
 def render(wiring: Wiring, *, origin: str, names: Mapping[str, tuple[str, ...]]) -> Files:
@@ -26,7 +29,7 @@ def render(wiring: Wiring, *, origin: str, names: Mapping[str, tuple[str, ...]])
         if step.backend:
             files[folder / "config.pbtxt"] = _text(_stage(step), wiring.name, origin)
         else:
-            plan, onnx = _network(step), _network(step)
+            plan, onnx = _network(step, PLAN_INSTANCES), _network(step, ONNX_INSTANCES)
             plan.platform, plan.default_model_filename = "tensorrt_plan", "model.plan"
             onnx.backend, onnx.default_model_filename = "onnxruntime", "model.onnx"
             files[folder / "config.pbtxt"] = _text(plan, wiring.name, origin)
@@ -80,11 +83,11 @@ def _stage(step: Step) -> triton.ModelConfig:
     return config
 
 
-def _network(step: Step) -> triton.ModelConfig:
+def _network(step: Step, instances: int) -> triton.ModelConfig:
     config = triton.ModelConfig(name=step.model, max_batch_size=step.max_batch)
     _tensors(config, step)
     config.dynamic_batching.max_queue_delay_microseconds = step.max_delay_us
-    config.instance_group.add(count=step.instances, kind=triton.ModelInstanceGroup.KIND_AUTO)
+    config.instance_group.add(count=step.instances or instances, kind=triton.ModelInstanceGroup.KIND_AUTO)
     return config
 
 

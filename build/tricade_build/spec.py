@@ -104,7 +104,7 @@ class Network(Section):
     normalize: Normalize = Field(default=Normalize(), description="a section with colour, mean, std")
     max_batch: Count = Field(default=8, description="a whole number from 1")
     opt_batch: Count | None = Field(default=None, description="the likeliest batch, a whole number up to max_batch")
-    instances: Count = Field(default=1, description="a whole number from 1")
+    instances: Count | None = Field(default=None, description="a whole number from 1")
     max_delay_us: int | None = Field(default=None, ge=0, description="microseconds, a whole number from 0")
     precision: Precision | None = Field(default=None, description=PRECISION_FORM)
     keep_fp32: tuple[str, ...] = Field(

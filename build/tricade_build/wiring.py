@@ -39,7 +39,7 @@ class Step:
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
     parameters: Mapping[str, str] = field(default_factory=dict)
-    instances: int = 1
+    instances: int | None = None  # of a network: as many as suit what runs it
     max_delay_us: int = 0  # a network waits so long for company
     max_batch: int = 0
     renamed: Mapping[str, str] = field(default_factory=dict)

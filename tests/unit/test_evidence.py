@@ -115,7 +115,7 @@ def test_verification_has_its_own_pictures_else_those_of_calibration(folder: Pat
         ({"detector": {"threshold": 0.5}}, ("detector", "colour")),
         ({"detector": {"pad": 7}}, ("detector", "colour")),
         ({"precision": "fp16", "detector": {"keep_fp32": ["*"]}}, ()),
-        ({"batching": {"max_delay_us": 1}}, ()),
+        ({"batching": {"max_delay_us": 1}, "colour": {"instances": 3}, "detector": {"max_delay_us": 5}}, ()),
     ],
 )
 def test_the_key_of_samples_changes_with_what_they_depend_on(

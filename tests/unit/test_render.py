@@ -214,10 +214,23 @@ def test_a_network_is_a_plan_and_beside_it_an_onnx_file() -> None:
     assert (onnx.platform, onnx.backend, onnx.default_model_filename) == ("", "onnxruntime", "model.onnx")
     for config in (plan, onnx):
         assert (config.name, config.max_batch_size) == ("p_kind", 8)
-        assert config.dynamic_batching.max_queue_delay_microseconds == 500
+        assert config.HasField("dynamic_batching")
+        assert config.dynamic_batching.max_queue_delay_microseconds == 0
         assert [(t.name, list(t.dims)) for t in config.input] == [("CROPS", [16, 24, 3])]
         assert [(t.name, list(t.dims)) for t in config.output] == [("INDEX", [2]), ("SCORE", [2])]
-        assert [group.count for group in config.instance_group] == [1]
+    assert [group.count for group in plan.instance_group] == [2]
+    assert [group.count for group in onnx.instance_group] == [1]
+
+
+def test_instances_and_delays_are_a_network_s_own() -> None:
+    data, shapes = PIPELINES["one classifier"]
+    mine = {"kind": {**data["classifiers"]["kind"], "instances": 3, "max_delay_us": 70}}
+    _, files = rendered({**data, "classifiers": mine, "batching": {"max_delay_us": 40}}, shapes)
+    found = configs(files)
+
+    for name, count, delay_us in (("p_kind", 3, 70), ("p_kind/configs", 3, 70), ("p_detector/configs", 1, 40)):
+        assert [group.count for group in found[name].instance_group] == [count]
+        assert found[name].dynamic_batching.max_queue_delay_microseconds == delay_us
 
 
 PARAMETERS = {

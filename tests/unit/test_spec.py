@@ -64,7 +64,7 @@ def test_defaults(parse: Any) -> None:
     assert (pipeline.max_images, pipeline.limits.max_bytes, pipeline.limits.max_pixels) == (8, 20_000_000, 50_000_000)
     assert (pipeline.frames.ring_bytes, pipeline.frames.ring_slots) == (67_108_864, 32)
     assert (pipeline.instances.preprocess, pipeline.instances.crop, pipeline.instances.label) == (2, 2, 1)
-    assert (pipeline.batching.max_delay_us, pipeline.precision) == (500, "fp32")
+    assert (pipeline.batching.max_delay_us, pipeline.precision) == (0, "fp32")
 
 
 @pytest.mark.parametrize(
