@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from tricade.cut import crop_box, fit
+from tricade.cut import crop_boxes, fit
 from tricade.nms import suppress
 
 IOU = 0.5
@@ -100,13 +100,13 @@ def _iou(one: list[float], other: list[float]) -> float:
 
 def _crops(picture: NDArray[np.uint8], boxes: NDArray[np.float32]) -> NDArray[np.uint8]:
     batch = np.empty((len(boxes), SIDE, SIDE, 3), np.uint8)
-    for canvas, box in zip(batch, boxes, strict=True):
-        fit(crop_box(picture, box), canvas)
+    for canvas, crop in zip(batch, crop_boxes(picture, boxes), strict=True):
+        fit(crop, canvas)
     return batch
 
 
 def _numpy_crops(picture: NDArray[np.uint8], boxes: NDArray[np.float32]) -> NDArray[np.uint8]:
-    return np.stack([_bilinear(crop_box(picture, box)) for box in boxes])
+    return np.stack([_bilinear(crop) for crop in crop_boxes(picture, boxes)])
 
 
 def _bilinear(crop: NDArray[np.uint8]) -> NDArray[np.uint8]:

@@ -14,8 +14,8 @@ from typing_extensions import Self
 from .detections import FINDERS, Detections, Finder, merged
 from .dispatch import Departure
 from .errors import BadSettings
-from .frames import Frame, FrameReader
-from .letterbox import placement_of
+from .frames import FRAME, Frame, FrameReader
+from .letterbox import Image, placement_of
 from .settings import Size, groups_of, settings_from_parameters
 from .stage import Arrays, Infer, ModelSpec, Stage
 from .targets import Target
@@ -36,7 +36,7 @@ class CropSettings:
 
 
 class Crop(Stage):
-    """FRAME, PIXELS, TILES, MIN_SCORE and the detector's output to the detections and the classifiers' crops."""
+    """FRAME and the detector's output to the detections and the classifiers' crops."""
 
     def __init__(self, settings: CropSettings, finder: Finder, targets: Mapping[str, Target]) -> None:
         self.settings, self.finder, self.targets = settings, finder, targets
@@ -61,10 +61,11 @@ class Crop(Stage):
         return cls(settings, finder, targets)
 
     def process(self, inputs: Arrays, infer: Infer) -> dict[str, NDArray[Any]]:
+        given = FRAME.unpack(inputs[FRAME.tensor])
         frames: list[Frame] = []
         try:
-            frames += (self._frames.open(handle, inputs["PIXELS"]) for handle in inputs["FRAME"])
-            found = self._find(inputs, frames)
+            frames += (self._frames.open(handle, given["PIXELS"]) for handle in given["HANDLES"])
+            found = self._find(inputs[self.finder.tensor], given, len(frames))
             outputs, departures = self._cut(frames, found)
             for frame in frames:
                 frame.check()
@@ -80,13 +81,13 @@ class Crop(Stage):
     def close(self) -> None:
         self._frames.close()
 
-    def _find(self, inputs: Arrays, frames: list[Frame]) -> list[Detections]:
+    def _find(self, outputs: NDArray[Any], given: Arrays, pictures: int) -> list[Detections]:
         """The detections of each picture, all of its tiles together, best first."""
-        own = inputs["MIN_SCORE"]
+        own = given["MIN_SCORE"]
         threshold = float(own[0]) if len(own) else self.settings.threshold
-        tiles: Tiles = inputs["TILES"]
-        parts: list[list[Detections]] = [[] for _ in frames]
-        for (image, left, top, right, bottom), output in zip(tiles.tolist(), inputs[self.finder.tensor], strict=True):
+        tiles: Tiles = given["TILES"]
+        parts: list[list[Detections]] = [[] for _ in range(pictures)]
+        for (image, left, top, right, bottom), output in zip(tiles.tolist(), outputs, strict=True):
             placement = placement_of((bottom - top, right - left), self.settings.size, resize=self.settings.resize)
             found = self.finder.find(output, placement, threshold=threshold)
             parts[image].append(found.large(self.settings.min_size).moved(left, top))
@@ -105,12 +106,16 @@ class Crop(Stage):
             "SCORES": np.concatenate([detections.scores for detections in kept]),
             "CLASS": classes,
         }
-        where = [(image, place) for image, detections in enumerate(kept) for place in range(len(detections))]
         departures = []
         for name, target in self.targets.items():
             rows = target.wants(classes)
-            chosen = [where[row] for row in rows]
-            crops = [target.crop(frames[image].pixels, kept[image], place) for image, place in chosen]
+            crops: list[Image] = []
+            start = 0
+            for frame, detections in zip(frames, kept, strict=True):
+                end = start + len(detections)
+                places = rows[np.searchsorted(rows, start) : np.searchsorted(rows, end)] - start
+                crops += target.crops(frame.pixels, detections[places])
+                start = end
             if target.packed:
                 outputs |= target.packed_outputs(name, rows, crops)
             else:

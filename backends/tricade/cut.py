@@ -12,20 +12,23 @@ from .letterbox import Image
 
 
 def padded(points: NDArray[np.float32], share: float) -> NDArray[np.float32]:
-    """A box (4,) or corners (4, 2) grown by `share` of its own sides in each direction."""
+    """Boxes (n, 4) or corners (n, 4, 2) grown by `share` of their own sides in each direction."""
     if share == 0:
         return points
-    corners = points.reshape(-1, 2)
-    centre = corners.mean(axis=0)
+    corners = points.reshape(len(points), math.prod(points.shape[1:]) // 2, 2)
+    centre = corners.mean(axis=1, keepdims=True)
     return (centre + (corners - centre) * (1 + 2 * share)).reshape(points.shape)
 
 
-def crop_box(picture: Image, box: NDArray[np.float32]) -> Image:
-    """The pixels a box (left, top, right, bottom) touches, as a view; at least 1 × 1, all of them inside."""
+def crop_boxes(picture: Image, boxes: NDArray[np.float32]) -> list[Image]:
+    """The pixels that boxes (n, 4; left, top, right, bottom) touch, as views; at least 1 × 1, all of them inside."""
     height, width = picture.shape[:2]
-    left, top = (max(0, min(math.floor(start), side - 1)) for start, side in zip(box[:2], (width, height), strict=True))
-    right, bottom = max(math.ceil(box[2]), left + 1), max(math.ceil(box[3]), top + 1)
-    return picture[top:bottom, left:right]
+    starts = np.clip(np.floor(boxes[:, :2]), 0, (width - 1, height - 1)).astype(np.int64)
+    ends = np.maximum(np.ceil(boxes[:, 2:]), starts + 1).astype(np.int64)
+    return [
+        picture[top:bottom, left:right]
+        for (left, top), (right, bottom) in zip(starts.tolist(), ends.tolist(), strict=True)
+    ]
 
 
 def crop_polygon(picture: Image, corners: NDArray[np.float32]) -> Image:
@@ -40,10 +43,11 @@ def crop_polygon(picture: Image, corners: NDArray[np.float32]) -> Image:
     )
 
 
-def is_box(corners: NDArray[np.float32]) -> bool:
-    """Whether four corners are the box's own, so that no warp is needed."""
-    (left, top), (right, _), (_, bottom), _ = corners.tolist()
-    return bool(corners.tolist() == [[left, top], [right, top], [right, bottom], [left, bottom]])
+def are_boxes(corners: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Which corners (n, 4, 2) are a box's own, from its top left clockwise, so that no warp is needed: (n,)."""
+    x, y = corners[..., 0], corners[..., 1]
+    upright = (x[:, 0] == x[:, 3]) & (x[:, 1] == x[:, 2])
+    return upright & (y[:, 0] == y[:, 1]) & (y[:, 2] == y[:, 3])
 
 
 def turned_if_tall(crop: Image, ratio: float | None) -> Image:

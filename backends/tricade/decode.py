@@ -46,6 +46,9 @@ def picture_from_bytes(data: bytes, *, max_bytes: int, max_pixels: int) -> Pictu
         raise BadImage(f"{_EXPECTED}, got 0 bytes")
     if len(data) > max_bytes:
         raise BadImage(f"expected at most {max_bytes} bytes, got {len(data)}; send a smaller file")
+    if plain := _plain_jpeg(data):
+        _check_size((plain.width, plain.height), max_pixels)
+        return plain
     try:
         with Image.open(BytesIO(data), formats=FORMATS) as image:
             _check_size(image.size, max_pixels)
@@ -102,6 +105,17 @@ class _Decoded(Picture):
 
     def draw(self, into: NDArray[np.uint8]) -> None:
         into[...] = np.asarray(self.image)
+
+
+def _plain_jpeg(data: bytes) -> _Jpeg | None:
+    """One of three channels that can say nothing of its orientation, known without Pillow's 50 µs."""
+    if not data.startswith(b"\xff\xd8") or b"Exif" in data:
+        return None
+    try:
+        height, width, colours, _ = simplejpeg.decode_jpeg_header(data)
+    except ValueError:
+        return None
+    return _Jpeg(data, height, width) if colours == "YCbCr" else None
 
 
 def _decoded(image: Image.Image) -> Picture:

@@ -4,17 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .chunks import Chunk
+from .packet import Field, Packet
 from .stage import Arrays, Call
 
 Crops = NDArray[np.uint8]  # (n, h, w, 3): RGB
 ANSWERS = ("INDEX", "SCORE")
 _TYPES = {"INDEX": np.int32, "SCORE": np.float32, "EMBEDDING": np.float32}
+
+
+@cache
+def sent_of(classifier: str, answers: tuple[str, ...] = ANSWERS) -> Packet:
+    """`<C>_SENT`: ROWS (r,), the detections that the edge's crops are of; REST_ROWS (s,), those whose crops were called
+    for, and the answers REST_… (s, t) to them."""
+    rows = (Field("ROWS", np.int32, 1), Field("REST_ROWS", np.int32, 1))
+    return Packet(f"{classifier.upper()}_SENT", *rows, *(Field(f"REST_{name}", _TYPES[name], 2) for name in answers))
 
 
 @dataclass(frozen=True)
@@ -29,15 +39,11 @@ class Departure:
     answers: tuple[str, ...]
 
     def outputs(self, answers: Sequence[Arrays]) -> dict[str, NDArray[Any]]:
-        """The tensors of `<C>_CROPS` to `<C>_REST_…`, with the answers to `calls`."""
-        prefix = self.classifier.upper()
-        rest = {name: _stacked([answer[name] for answer in answers], name) for name in self.answers}
-        return {
-            f"{prefix}_CROPS": self.edge,
-            f"{prefix}_ROWS": self.rows,
-            f"{prefix}_REST_ROWS": self.rest_rows,
-            **{f"{prefix}_REST_{name}": array for name, array in rest.items()},
-        }
+        """`<C>_CROPS` and `<C>_SENT`, with the answers to `calls`."""
+        sent = sent_of(self.classifier, self.answers)
+        rest = {f"REST_{name}": _stacked([answer[name] for answer in answers], name) for name in self.answers}
+        rows = {"ROWS": self.rows, "REST_ROWS": self.rest_rows}
+        return {f"{self.classifier.upper()}_CROPS": self.edge, sent.tensor: sent.pack(rows | rest)}
 
 
 def departure_of(
@@ -70,15 +76,15 @@ class Answers:
     @classmethod
     def joined(cls, classifier: str, inputs: Arrays, names: Sequence[str] = ANSWERS) -> Answers:
         """From the edge's answers and the rest's; blanks are trimmed."""
-        prefix = classifier.upper()
-        edge_rows = inputs[f"{prefix}_ROWS"]
-        rows = np.concatenate([edge_rows, inputs[f"{prefix}_REST_ROWS"]])
+        prefix, packet = classifier.upper(), sent_of(classifier, tuple(names))
+        sent = packet.unpack(inputs[packet.tensor])
+        edge_rows, rest_rows = sent["ROWS"], sent["REST_ROWS"]
+        edge = {name: inputs[f"{prefix}_{name}"][: len(edge_rows)] for name in names}
+        if len(rest_rows) == 0:  # one chunk, whose crops are in order of detections
+            return cls(edge_rows, edge)
+        rows = np.concatenate([edge_rows, rest_rows])
         order = np.argsort(rows, kind="stable")
-        values = {
-            name: _stacked([inputs[f"{prefix}_{name}"][: len(edge_rows)], inputs[f"{prefix}_REST_{name}"]], name)[order]
-            for name in names
-        }
-        return cls(rows[order], values)
+        return cls(rows[order], {name: _stacked([edge[name], sent[f"REST_{name}"]], name)[order] for name in names})
 
     @property
     def index(self) -> NDArray[np.int32]:

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import FrameLost
+from .packet import Field, Packet
 
 DIRECTORY = Path("/dev/shm")
 PREFIX = "tricade-"
@@ -37,6 +38,14 @@ CHANNELS = 3
 
 Handle = NDArray[np.int64]  # (6,): ring, slot, generation, byte offset, height, width
 HANDLE = 6
+# A request's pictures, as `preprocess` hands them to `crop`.
+FRAME = Packet(
+    "FRAME",
+    Field("HANDLES", np.int64, 2),  # (m, 6)
+    Field("TILES", np.int32, 2),  # (t, 5)
+    Field("MIN_SCORE", np.float32, 1),  # (1,), or (0,) where the pipeline's own holds
+    Field("PIXELS", np.uint8, 1),  # the pictures that found no place in a ring
+)
 
 
 @dataclass

@@ -13,7 +13,7 @@ from typing_extensions import Self
 
 from .decode import Picture, picture_from_bytes
 from .errors import BadImage, BadRequest
-from .frames import HANDLE, FrameWriter, Handle
+from .frames import FRAME, HANDLE, FrameWriter, Handle
 from .letterbox import place
 from .sampling import Sampler, sampling_from_environment
 from .settings import Pad, Size, settings_from_parameters
@@ -43,7 +43,7 @@ class PreprocessSettings:
 
 
 class Preprocess(Stage):
-    """IMAGE BYTES [M] to TENSOR [T,h,w,3], TILES [T,5], FRAME [M,6], PIXELS [P], SIZE [M,2]; THRESHOLD to MIN_SCORE.
+    """IMAGE BYTES [M] and THRESHOLD to TENSOR [T,h,w,3], SIZE [M,2] and what `crop` needs to know, FRAME.
 
     The whole request is checked here, before anything is computed. (The threshold passes through for another
     reason too: when an ensemble's optional input feeds only steps whose outputs nobody asked for, Triton up to
@@ -87,14 +87,9 @@ class Preprocess(Stage):
         if self._samples is not None:
             for data in images:
                 self._samples.offer(data)
-        return {
-            "TENSOR": tensor,
-            "TILES": tiles,
-            "FRAME": handles,
-            "PIXELS": np.concatenate(inline) if inline else np.empty(0, np.uint8),
-            "SIZE": handles[:, 4:6].astype(np.int32),
-            "MIN_SCORE": min_score,
-        }
+        pixels = np.concatenate(inline) if inline else np.empty(0, np.uint8)
+        frame: Arrays = {"HANDLES": handles, "TILES": tiles, "MIN_SCORE": min_score, "PIXELS": pixels}
+        return {"TENSOR": tensor, "FRAME": FRAME.pack(frame), "SIZE": handles[:, 4:6].astype(np.int32)}
 
     def close(self) -> None:
         if self._frames is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .chunks import Chunk, chunks_of
-from .cut import crop_box, crop_polygon, fit, fitted_width, is_box, padded, turned_if_tall
+from .cut import are_boxes, crop_boxes, crop_polygon, fit, fitted_width, padded, turned_if_tall
 from .detections import Detections
 from .dispatch import ANSWERS, Departure, departure_of
 from .letterbox import Image, place
@@ -46,18 +47,20 @@ class Target:
         wanted = np.ones(len(classes), bool) if self.classes is None else np.isin(classes, self.classes)
         return np.flatnonzero(wanted).astype(np.int32)
 
-    def crop(self, picture: Image, detections: Detections, place: int) -> Image:
-        """The part of the picture that one detection's crop shows, at its own size."""
-        box, corners = detections.boxes[place], detections.corners[place]
-        if is_box(corners):
-            return turned_if_tall(crop_box(picture, padded(box, self.padding)), self.rotate_tall)
-        return turned_if_tall(crop_polygon(picture, padded(corners, self.padding)), self.rotate_tall)
+    def crops(self, picture: Image, detections: Detections) -> list[Image]:
+        """The part of the picture that each detection's crop shows, at its own size."""
+        crops = crop_boxes(picture, padded(detections.boxes, self.padding))
+        tilted = np.flatnonzero(~are_boxes(detections.corners))
+        for row, corners in zip(tilted, padded(detections.corners[tilted], self.padding), strict=True):
+            crops[row] = crop_polygon(picture, corners)
+        return [turned_if_tall(crop, self.rotate_tall) for crop in crops] if self.rotate_tall else crops
 
-    def width_of(self, crop: Image) -> int:
-        """The width a crop takes in the input."""
+    def widths_of(self, crops: Sequence[Image]) -> NDArray[np.int32]:
+        """The widths that crops take in the input."""
         if self.resize != "pad":
-            return self.size[1]
-        return fitted_width(crop, height=self.size[0], max_width=self.steps[-1])
+            return np.full(len(crops), self.size[1], np.int32)
+        height, max_width = self.size[0], self.steps[-1]
+        return np.array([fitted_width(crop, height=height, max_width=max_width) for crop in crops], np.int32)
 
     def draw(self, crop: Image, into: Image) -> None:
         """Fit a crop into an array (h, its width, 3)."""
@@ -68,13 +71,17 @@ class Target:
 
     def departure(self, name: str, rows: NDArray[np.int32], crops: list[Image]) -> Departure:
         """Crops drawn straight into the batches they leave in."""
-        widths = np.array([self.width_of(crop) for crop in crops], np.int32)
+        widths = self.widths_of(crops)
+        wide = widths.tolist()
 
         def draw(chunk: Chunk) -> NDArray[np.uint8]:
             batch = np.empty((len(chunk.positions), self.size[0], chunk.width, 3), np.uint8)
-            for canvas, position in zip(batch, chunk.positions, strict=True):
-                canvas[:, widths[position] :] = self.pad
-                self.draw(crops[position], canvas[:, : widths[position]])
+            for canvas, position in zip(batch, chunk.positions.tolist(), strict=True):
+                if wide[position] < chunk.width:
+                    canvas[:, wide[position] :] = self.pad
+                    self.draw(crops[position], canvas[:, : wide[position]])
+                else:
+                    self.draw(crops[position], canvas)
             return batch
 
         return departure_of(
@@ -89,7 +96,7 @@ class Target:
 
     def packed_outputs(self, name: str, rows: NDArray[np.int32], crops: list[Image]) -> dict[str, NDArray[Any]]:
         """Crops at their own widths, one after the other, for `turn`."""
-        widths = np.array([self.width_of(crop) for crop in crops], np.int32)
+        widths = self.widths_of(crops)
         ends = np.cumsum(widths.astype(np.int64) * self.size[0] * 3)
         flat = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
         for crop, width, end in zip(crops, widths, ends, strict=True):

@@ -164,14 +164,13 @@ def _upright_problems(pipeline: Pipeline, name: str, classifier: Classifier) -> 
 
 
 def _clashes(pipeline: Pipeline) -> Iterator[str]:
-    """`a` and `a_rest` would both make A_REST_INDEX."""
+    """`a` and `a_edge` would both make A_EDGE_EMBEDDING."""
     for name in pipeline.classifiers:
-        for tail in ("rest", "packed", "edge"):
-            if f"{name}_{tail}" in pipeline.classifiers:
-                yield (
-                    f"classifiers.{name}_{tail}: expected a name that is not {name}'s plus _{tail}, "
-                    "as both would name the same tensors; give it another name"
-                )
+        if f"{name}_edge" in pipeline.classifiers:
+            yield (
+                f"classifiers.{name}_edge: expected a name that is not {name}'s plus _edge, "
+                "as both would name the same tensors; give it another name"
+            )
 
 
 def _few(names: tuple[str, ...] | list[str]) -> str:

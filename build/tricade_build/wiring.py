@@ -14,11 +14,8 @@ from .shapes import Shapes
 from .spec import Classifier, Pipeline
 
 THRESHOLD = Tensor("THRESHOLD", "FP32", (1,))
-MIN_SCORE = Tensor("MIN_SCORE", "FP32", (-1,))
 SIZE = Tensor("SIZE", "INT32", (-1, 2))
-TILES = Tensor("TILES", "INT32", (-1, 5))
-FRAME = Tensor("FRAME", "INT64", (-1, 6))
-PIXELS = Tensor("PIXELS", "UINT8", (-1,))
+FRAME = Tensor("FRAME", "UINT8", (-1,))
 FOUND = (
     Tensor("COUNT", "INT32", (-1,)),
     Tensor("TRUNCATED", "INT32", (-1,)),
@@ -86,7 +83,7 @@ def _preprocess(pipeline: Pipeline, image: Tensor, tensor: Tensor) -> Step:
         model=f"{pipeline.name}_preprocess",
         backend="preprocess",
         inputs=(image, THRESHOLD),
-        outputs=(_batched(tensor), TILES, FRAME, PIXELS, SIZE, MIN_SCORE),
+        outputs=(_batched(tensor), FRAME, SIZE),
         parameters=preprocess_parameters(pipeline),
         instances=pipeline.instances.preprocess,
     )
@@ -117,7 +114,7 @@ def _crop(pipeline: Pipeline, shapes: Mapping[str, Shapes], found: tuple[str, ..
     return Step(
         model=f"{pipeline.name}_crop",
         backend="crop",
-        inputs=(*candidates, TILES, FRAME, PIXELS, MIN_SCORE),
+        inputs=(*candidates, FRAME),
         outputs=(*FOUND, CLASS, *made),
         parameters=crop_parameters(pipeline, found, boxes=FAMILIES[pipeline.detector.family].finds_boxes),
         instances=pipeline.instances.crop,
@@ -155,12 +152,10 @@ def _label(pipeline: Pipeline, shapes: Mapping[str, Shapes], labels: tuple[Tenso
 
 
 def _crops(name: str, shapes: Shapes) -> list[Tensor]:
-    """What reaches a network over the ensemble's edge, and the answers to what did not fit there."""
-    rest = [Tensor(_own(name, f"REST_{out.name}"), out.dtype, (-1, -1)) for out in shapes.outputs]  # 0 × 0 for none
+    """What reaches a network over the ensemble's edge, and which crops those are, with the answers to the others."""
     return [
         Tensor(_own(name, "CROPS"), "UINT8", (-1, *shapes.input.dims)),
-        *(Tensor(_own(name, rows), "INT32", (-1,)) for rows in ("ROWS", "REST_ROWS")),
-        *rest,
+        Tensor(_own(name, "SENT"), "UINT8", (-1,)),
     ]
 
 
@@ -173,10 +168,8 @@ def _packed(name: str) -> list[Tensor]:
 
 def _indices(name: str, shapes: Shapes) -> list[Tensor]:
     """A classifier's answers over the edge and beside it."""
-    crops, rows, *rest = _crops(name, shapes)
-    del crops
-    edge = [Tensor(_own(name, out.name), out.dtype, (-1, *out.dims)) for out in shapes.outputs]
-    return [rows, *edge, *rest]
+    _, sent = _crops(name, shapes)
+    return [sent, *(Tensor(_own(name, out.name), out.dtype, (-1, *out.dims)) for out in shapes.outputs)]
 
 
 def _answers(name: str, classifier: Classifier, shapes: Shapes) -> list[Tensor]:

@@ -14,7 +14,7 @@ import pytest
 import running
 from tritonclient.utils import InferenceServerException
 
-from tricade.frames import FrameReader
+from tricade.frames import FRAME, FrameReader
 from tricade_client import Timeout, TricadeError
 
 OBJECTS = cascade.objects(6)
@@ -41,9 +41,8 @@ def assert_right(result, objects=OBJECTS) -> None:
 
 
 def preprocessed(triton, picture: bytes = PICTURE) -> dict[str, np.ndarray]:
-    """What `preprocess` hands to `crop`."""
-    outputs = triton.ask("squares_preprocess", [picture])
-    return {name: outputs[name] for name in ("FRAME", "TILES", "PIXELS", "MIN_SCORE")}
+    """What `preprocess` tells `crop`."""
+    return FRAME.unpack(triton.ask("squares_preprocess", [picture])["FRAME"])
 
 
 def crop(triton, frame: dict[str, np.ndarray], objects=OBJECTS) -> list[list[int]]:
@@ -52,14 +51,14 @@ def crop(triton, frame: dict[str, np.ndarray], objects=OBJECTS) -> list[list[int
     table = np.zeros((1, 400, 6), np.float32)
     rows = np.concatenate([expected.boxes, expected.scores[:, None], np.zeros((len(objects), 1))], axis=1)
     table[0, : len(objects)] = rows
-    crops = triton.send("squares_crop", frame | {"CANDIDATES": table})["COLOUR_CROPS"]
+    crops = triton.send("squares_crop", {"FRAME": FRAME.pack(frame), "CANDIDATES": table})["COLOUR_CROPS"]
     return crops[:, 8, 8].tolist()
 
 
 def test_the_picture_travels_as_a_handle(hurt):
     with hurt.triton() as triton:
         frame = preprocessed(triton)
-        assert frame["FRAME"][0, 0] > 0
+        assert frame["HANDLES"][0, 0] > 0
         assert frame["PIXELS"].shape == (0,)
         assert crop(triton, frame) == [list(cascade.COLOURS[colour]) for colour in cascade.expected(OBJECTS).colours]
 
@@ -80,7 +79,7 @@ def test_a_handle_can_be_used_until_its_place_is_reused_and_then_never(hurt):
 def test_a_forged_handle_is_refused(hurt):
     with hurt.triton() as triton:
         frame = preprocessed(triton)
-        frame["FRAME"] = frame["FRAME"] + np.array([0, 0, 1, 0, 0, 0])
+        frame["HANDLES"] = frame["HANDLES"] + np.array([0, 0, 1, 0, 0, 0])
         with pytest.raises(InferenceServerException, match="reused before its crops were cut"):
             crop(triton, frame)
 
@@ -132,14 +131,14 @@ def answers(server) -> bool:
 def test_slots_that_are_never_freed_cost_speed_and_not_answers(hurt):
     with hurt.triton() as triton:
         frames = [preprocessed(triton) for _ in range(SLOTS + 4)]
-        assert frames[-1]["FRAME"][0, 0] == 0
+        assert frames[-1]["HANDLES"][0, 0] == 0
         assert frames[-1]["PIXELS"].size == cascade.SIDE**2 * 3
         with hurt.client("squares") as client:
             for _ in range(4):
                 assert_right(client.detect(PICTURE))
         for frame in frames:
             crop(triton, frame)
-        assert preprocessed(triton)["FRAME"][0, 0] > 0
+        assert preprocessed(triton)["HANDLES"][0, 0] > 0
 
 
 def test_a_picture_larger_than_the_ring_travels_inline(hurt):
@@ -178,5 +177,5 @@ def test_a_reader_maps_what_it_needs_and_no_more(hurt):
     with hurt.triton() as triton:
         frame = preprocessed(triton)
     reader = FrameReader()
-    picture = reader.open(frame["FRAME"][0], frame["PIXELS"]).pixels
+    picture = reader.open(frame["HANDLES"][0], frame["PIXELS"]).pixels
     assert (picture == cascade.pixels(OBJECTS)).all()

@@ -244,7 +244,7 @@ def test_what_is_served_is_what_was_written(server, repository):
     served = json.loads(body)
     assert status == 200
     assert {entry["name"]: [int(side) for side in entry["dims"]] for entry in served["input"]} == {
-        "CANDIDATES": [-1, 400, 6], "TILES": [-1, 5], "FRAME": [-1, 6], "PIXELS": [-1], "MIN_SCORE": [-1],
+        "CANDIDATES": [-1, 400, 6], "FRAME": [-1],
     }  # fmt: skip
     assert served["max_batch_size"] == 0
     assert served["parameters"]["iou"]["string_value"] == "0.5"

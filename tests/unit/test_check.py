@@ -310,7 +310,7 @@ CASES = {
     "an output that the model lacks": error(
         mapped("crop", "output_map", EXTRA="EXTRA"), "squares", "output_map says EXTRA", "squares_crop"
     ),
-    "a required input": error(unmapped("crop", "input_map", "TILES"), "squares", "squares_crop's TILES", "required"),
+    "a required input": error(unmapped("crop", "input_map", "FRAME"), "squares", "squares_crop's FRAME", "required"),
     "two producers": error(
         edited("squares", made_twice), "squares", "one step to make the tensor COLOUR_INDEX",
         "squares_colour's INDEX and squares_colour's INDEX",

@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 import pytest
 
-from tricade.cut import crop_box, crop_polygon, fit, fitted_width, is_box, turned_if_tall
+from tricade.cut import are_boxes, crop_boxes, crop_polygon, fit, fitted_width, padded, turned_if_tall
 
 PICTURE = np.arange(10 * 12 * 3, dtype=np.uint8).reshape(10, 12, 3)
 
@@ -22,10 +22,14 @@ PICTURE = np.arange(10 * 12 * 3, dtype=np.uint8).reshape(10, 12, 3)
         ((12, 10, 12, 10), PICTURE[9:10, 11:12]),
     ],
 )
-def test_crop_box_takes_every_pixel_it_touches(box, expected):
-    crop = crop_box(PICTURE, np.array(box, np.float32))
+def test_crop_boxes_takes_every_pixel_it_touches(box, expected):
+    (crop,) = crop_boxes(PICTURE, np.array([box], np.float32))
     assert crop.tolist() == expected.tolist()
     assert np.shares_memory(crop, PICTURE)
+
+
+def test_no_boxes_no_crops():
+    assert crop_boxes(PICTURE, np.empty((0, 4), np.float32)) == []
 
 
 def corners_of(left: float, top: float, right: float, bottom: float) -> np.ndarray:
@@ -47,16 +51,27 @@ def test_a_tilted_polygon_is_straightened():
     assert crop[3:-3, 3:-3].min() > 240
 
 
-@pytest.mark.parametrize(
-    ("corners", "expected"),
-    [
-        (corners_of(1, 2, 3, 4), True),
-        (corners_of(1, 2, 3, 4) + np.array([[0, 0], [0, 0.01], [0, 0], [0, 0]], np.float32), False),
-        (corners_of(1, 2, 3, 4)[[1, 2, 3, 0]], False),
-    ],
-)
-def test_is_box(corners, expected):
-    assert is_box(corners) == expected
+def test_are_boxes():
+    box = corners_of(1, 2, 3, 4)
+    nudged = [box.copy() for _ in range(8)]
+    for place, corners in enumerate(nudged):
+        corners.reshape(-1)[place] += 0.01
+    turned = [box[[1, 2, 3, 0]], box[[2, 3, 0, 1]], box[[3, 0, 1, 2]]]
+    assert are_boxes(np.empty((0, 4, 2), np.float32)).shape == (0,)
+    assert are_boxes(np.array([box, *nudged, turned[0], turned[2]])).tolist() == [True, *[False] * 10]
+
+
+@pytest.mark.parametrize("share", [0, 0.5])
+def test_padded(share):
+    """A box of 4 × 2 with half of its sides around it is twice as large; so are corners, along their own sides."""
+    boxes = np.array([[10, 10, 14, 12], [0, 0, 2, 2]], np.float32)
+    corners = np.array([[[1, 0], [2, 1], [1, 2], [0, 1]]], np.float32)
+    assert padded(boxes[:0], share).shape == (0, 4)
+    if share == 0:
+        assert padded(boxes, share).tolist() == boxes.tolist()
+    else:
+        assert padded(boxes, share).tolist() == [[8, 9, 16, 13], [-1, -1, 3, 3]]
+        assert padded(corners, share).tolist() == [[[1, -1], [3, 1], [1, 3], [-1, 1]]]
 
 
 @pytest.mark.parametrize(

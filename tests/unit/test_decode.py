@@ -100,6 +100,8 @@ JPEGS = {
     "grey": encoded(NOISE.convert("L"), "JPEG"),
     "CMYK": encoded(NOISE.convert("CMYK"), "JPEG"),
     "bytes behind the end": encoded(NOISE, "JPEG") + b"more",
+    "with EXIF": encoded(NOISE, "JPEG", exif=Image.Exif()),
+    "RGB inside": encoded(NOISE, "JPEG", keep_rgb=True),
 }
 
 
@@ -122,6 +124,7 @@ def png(width: int, height: int, *, depth: int = 8, colour: int = 2, rows: bytes
 JPEG = encoded(Image.effect_noise((64, 64), 50).convert("RGB"), "JPEG")
 PNG = encoded(Image.effect_noise((64, 64), 50).convert("RGB"))
 GIF = encoded(RED, "GIF")
+LARGE_JPEG = encoded(Image.new("RGB", (2000, 1000)), "JPEG")
 
 
 @pytest.mark.parametrize(
@@ -133,10 +136,23 @@ GIF = encoded(RED, "GIF")
         (JPEG[: len(JPEG) // 2], "cannot be decoded: image file is truncated"),
         (PNG[: len(PNG) // 2], "cannot be decoded: "),
         (png(30_000, 30_000), "expected at most 1000000 pixels, got 30000 x 30000; send a smaller picture"),
+        (LARGE_JPEG, "expected at most 1000000 pixels, got 2000 x 1000; send a smaller picture"),
+        (JPEG[:30], "cannot be decoded: "),
         (bytes(1_000_001), "expected at most 1000000 bytes, got 1000001; send a smaller file"),
         (encoded(Image.new("F", (2, 2)), "TIFF"), "expected 8 or 16 bits per channel, got 32-bit floating point"),
     ],
-    ids=["empty", "text", "gif", "truncated jpeg", "truncated png", "bomb", "too many bytes", "float"],
+    ids=[
+        "empty",
+        "text",
+        "gif",
+        "truncated jpeg",
+        "truncated png",
+        "bomb",
+        "large jpeg",
+        "jpeg's head",
+        "too many bytes",
+        "float",
+    ],
 )
 def test_what_cannot_be_read_is_named(data, message):
     with pytest.raises(BadImage) as caught:

@@ -180,10 +180,8 @@ def test_the_tensors_of_an_embedding() -> None:
     assert dict(steps["p_face"].output_map) == {"EMBEDDING": "FACE_EDGE_EMBEDDING"}
     given = {mine: outer for mine, outer in steps["p_label"].input_map.items() if mine.startswith("FACE")}
     assert given == {
-        "FACE_ROWS": "FACE_ROWS",
+        "FACE_SENT": "FACE_SENT",
         "FACE_EMBEDDING": "FACE_EDGE_EMBEDDING",
-        "FACE_REST_ROWS": "FACE_REST_ROWS",
-        "FACE_REST_EMBEDDING": "FACE_REST_EMBEDDING",
     }
     assert steps["p_label"].output_map["FACE_EMBEDDING"] == "FACE_EMBEDDING"
     assert "p_label/face.txt" not in map(str, files)

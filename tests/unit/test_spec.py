@@ -193,7 +193,7 @@ WRONG: list[tuple[dict[str, Any] | str, str]] = [
     (spec(classifiers={"c": LINE | {"widths": [640]}}), "expected the first to be the width of `size`, 320; got 640"),
     (spec(classifiers={"c": LINE | {"widths": [320, 325]}}), "classifiers.c.widths: expected multiples of 8; got 325"),
     (spec(classifiers={"c": {"widths": [64]}}), "classifiers.c.resize: expected pad, as there are `widths`"),
-    (spec(classifiers={"a": {}, "a_rest": {}}), "classifiers.a_rest: expected a name that is not a's plus _rest"),
+    (spec(classifiers={"a": {}, "a_edge": {}}), "classifiers.a_edge: expected a name that is not a's plus _edge"),
 ]  # fmt: skip
 
 

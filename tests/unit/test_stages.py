@@ -11,7 +11,9 @@ import pytest
 from PIL import Image
 
 from tricade.crop import Crop
+from tricade.dispatch import sent_of
 from tricade.errors import BadImage, BadRequest, BadSettings, FrameLost, StageError
+from tricade.frames import FRAME
 from tricade.label import Label
 from tricade.preprocess import Preprocess
 from tricade.stage import Arrays, Call, ModelSpec
@@ -31,6 +33,17 @@ def png(image: Image.Image) -> bytes:
     file = BytesIO()
     image.save(file, "PNG")
     return file.getvalue()
+
+
+def frame(outputs: Arrays) -> Arrays:
+    """What `preprocess` tells `crop`."""
+    return FRAME.unpack(outputs["FRAME"])
+
+
+def sent(outputs: Arrays, classifier: str) -> Arrays:
+    """What `crop` or `turn` tells `label`."""
+    packet = sent_of(classifier)
+    return packet.unpack(outputs[packet.tensor])
 
 
 PREPROCESS = {
@@ -65,18 +78,18 @@ def test_preprocess_keeps_differently_sized_pictures_apart(preprocess):
     assert outputs["TENSOR"][1, 0, [0, 15, 16, 47, 48]].tolist() == [
         [114] * 3, [114] * 3, [0, 0, 255], [0, 0, 255], [114] * 3,
     ]  # fmt: skip
-    assert (outputs["FRAME"][:, 0] > 0).all()
-    assert outputs["PIXELS"].shape == (0,)
+    assert (frame(outputs)["HANDLES"][:, 0] > 0).all()
+    assert frame(outputs)["PIXELS"].shape == (0,)
 
 
 def test_preprocess_sends_inline_what_finds_no_place(preprocess):
     small, large = Image.new("RGB", (10, 10), "red"), Image.new("RGB", (100, 100), "blue")
-    outputs = preprocess.process(images(large, small, large), no_calls)
-    assert (outputs["FRAME"][:, 0] > 0).tolist() == [True, False, False]
-    assert outputs["FRAME"][1:, 3].tolist() == [0, 300]
-    assert outputs["PIXELS"].shape == (300 + 30_000,)
-    assert outputs["PIXELS"][:3].tolist() == [255, 0, 0]
-    assert outputs["PIXELS"][300:303].tolist() == [0, 0, 255]
+    found = frame(preprocess.process(images(large, small, large), no_calls))
+    assert (found["HANDLES"][:, 0] > 0).tolist() == [True, False, False]
+    assert found["HANDLES"][1:, 3].tolist() == [0, 300]
+    assert found["PIXELS"].shape == (300 + 30_000,)
+    assert found["PIXELS"][:3].tolist() == [255, 0, 0]
+    assert found["PIXELS"][300:303].tolist() == [0, 0, 255]
 
 
 def test_a_picture_that_cannot_be_decoded_leaves_no_places_taken(preprocess):
@@ -88,7 +101,7 @@ def test_a_picture_that_cannot_be_decoded_leaves_no_places_taken(preprocess):
         with pytest.raises(BadImage, match="image 1: cannot be decoded: image file is truncated"):
             preprocess.process(images(good, file.getvalue()[:-200]), no_calls)
     outputs = preprocess.process(images(good, file.getvalue()), no_calls)
-    assert (outputs["FRAME"][:, 0] > 0).all()
+    assert (frame(outputs)["HANDLES"][:, 0] > 0).all()
 
 
 def test_preprocess_cuts_large_pictures_into_tiles():
@@ -96,7 +109,7 @@ def test_preprocess_cuts_large_pictures_into_tiles():
     left, right = Image.new("RGB", (80, 32), "red"), Image.new("RGB", (10, 10), "blue")
     left.paste((0, 255, 0), (40, 0, 80, 32))
     outputs = stage.process(images(left, right), no_calls)
-    assert outputs["TILES"].tolist() == [
+    assert frame(outputs)["TILES"].tolist() == [
         [0, 0, 0, 80, 32], [0, 0, 0, 64, 32], [0, 16, 0, 80, 32], [1, 0, 0, 10, 10],
     ]  # fmt: skip
     assert outputs["SIZE"].tolist() == [[32, 80], [10, 10]]
@@ -126,7 +139,7 @@ def test_preprocess_refuses(preprocess, given, message):
 def test_without_room_in_shared_memory_pictures_travel_inline_and_the_log_says_why():
     stage = Preprocess.load(spec(PREPROCESS | {"ring_bytes": str(2**62)}))
     outputs = stage.process(images(Image.new("RGB", (2, 2), "red")), no_calls)
-    assert outputs["FRAME"].tolist() == [[0, 0, 0, 0, 2, 2]]
+    assert frame(outputs)["HANDLES"].tolist() == [[0, 0, 0, 0, 2, 2]]
     assert "--shm-size" in stage.warnings[0]
 
 
@@ -157,17 +170,19 @@ FOUND = [
 ]
 
 
-def inline(*pictures: np.ndarray) -> dict[str, np.ndarray]:
+def inline(*pictures: np.ndarray, **other: np.ndarray) -> dict[str, np.ndarray]:
+    """A packet of pictures that travel in it; `other` arrays take the place of those that belong to them."""
     offsets = np.cumsum([0, *[picture.size for picture in pictures]])
     frames = [(0, 0, 0, offset, *picture.shape[:2]) for offset, picture in zip(offsets, pictures, strict=False)]
     pixels = np.concatenate([picture.reshape(-1) for picture in pictures])
     tiles = [(index, 0, 0, picture.shape[1], picture.shape[0]) for index, picture in enumerate(pictures)]
-    return {
-        "FRAME": np.array(frames, np.int64),
+    arrays = {
+        "HANDLES": np.array(frames, np.int64),
         "PIXELS": pixels,
         "TILES": np.array(tiles, np.int32),
         "MIN_SCORE": np.empty(0, np.float32),
     }
+    return {"FRAME": FRAME.pack(arrays | other)}
 
 
 def candidates(*per_image: Sequence[tuple[float, ...]]) -> dict[str, np.ndarray]:
@@ -199,8 +214,8 @@ def test_crop_finds_nothing_and_still_gives_the_network_a_crop():
     assert outputs["SCORES"].dtype == np.float32
     assert outputs["CLASS"].shape == (0,)
     assert outputs["COLOUR_CROPS"].shape == (1, 4, 4, 3)
-    assert outputs["COLOUR_ROWS"].shape == (0,)
-    assert outputs["COLOUR_REST_INDEX"].shape == (0, 0)
+    assert sent(outputs, "colour")["ROWS"].shape == (0,)
+    assert sent(outputs, "colour")["REST_INDEX"].shape == (0, 0)
 
 
 def test_crop_sends_the_first_batch_along_and_calls_for_the_rest():
@@ -212,9 +227,9 @@ def test_crop_sends_the_first_batch_along_and_calls_for_the_rest():
     assert outputs["SCORES"].tolist() == pytest.approx([0.9, 0.8, 0.6])
     assert outputs["CLASS"].tolist() == [0, 1, 0]
     assert outputs["COLOUR_CROPS"][:, 2, 2, 0].tolist() == [50, 100]
-    assert outputs["COLOUR_ROWS"].tolist() == [0, 1]
-    assert outputs["COLOUR_REST_ROWS"].tolist() == [2]
-    assert outputs["COLOUR_REST_INDEX"].tolist() == [[150]]
+    told = sent(outputs, "colour")
+    assert (told["ROWS"].tolist(), told["REST_ROWS"].tolist()) == ([0, 1], [2])
+    assert told["REST_INDEX"].tolist() == [[150]]
 
 
 def test_boxes_partly_outside_are_clipped_and_those_outside_are_none():
@@ -243,13 +258,13 @@ def test_crop_caps_and_says_how_many_it_dropped():
 
 def test_crop_filters_by_class():
     outputs = Crop.load(spec(CROP | {"colour.classes": "1"})).process(inline(painted()) | candidates(FOUND), no_calls)
-    assert outputs["COLOUR_ROWS"].tolist() == [1]
+    assert sent(outputs, "colour")["ROWS"].tolist() == [1]
     assert outputs["COLOUR_CROPS"][:, 2, 2, 0].tolist() == [100]
 
 
 @pytest.mark.parametrize(("threshold", "count"), [([0.85], 1), ([0.3], 4), ([0.0], 4)])
 def test_a_request_may_bring_its_own_threshold(threshold, count):
-    given = inline(painted()) | candidates(FOUND) | {"MIN_SCORE": np.array(threshold, np.float32)}
+    given = inline(painted(), MIN_SCORE=np.array(threshold, np.float32)) | candidates(FOUND)
     assert Crop.load(spec(CROP)).process(given, echo)["COUNT"].tolist() == [count]
 
 
@@ -265,11 +280,12 @@ def test_a_threshold_passes_through(preprocess, threshold):
     given = images(Image.new("RGB", (1, 1)))
     if threshold is not None:
         given["THRESHOLD"] = np.array([threshold], np.float32)
-    assert preprocess.process(given, no_calls)["MIN_SCORE"].tolist() == ([] if threshold is None else [threshold])
+    found = frame(preprocess.process(given, no_calls))["MIN_SCORE"]
+    assert found.tolist() == ([] if threshold is None else [threshold])
 
 
 def test_a_stale_handle_is_an_error():
-    given = inline(np.zeros((2, 2, 3), np.uint8)) | candidates([]) | {"FRAME": np.array([[77, 0, 1, 0, 2, 2]])}
+    given = inline(np.zeros((2, 2, 3), np.uint8), HANDLES=np.array([[77, 0, 1, 0, 2, 2]])) | candidates([])
     with pytest.raises(FrameLost, match="the process that decoded the picture is gone"):
         Crop.load(spec(CROP)).process(given, no_calls)
 
@@ -295,7 +311,7 @@ def test_tiles_of_one_picture_are_put_together():
         [(0, 20, 20, 40, 0.9, 0), (30, 50, 60, 60, 0.7, 0)],
         [(0, 0, 10, 10, 0.5, 0)],
     )
-    outputs = Crop.load(spec(CROP)).process(inline(picture) | found | {"TILES": np.array(tiles, np.int32)}, echo)
+    outputs = Crop.load(spec(CROP)).process(inline(picture, TILES=np.array(tiles, np.int32)) | found, echo)
     assert outputs["COUNT"].tolist() == [3]
     assert outputs["BOXES"].tolist() == [[60, 20, 80, 40], [90, 50, 120, 60], [100, 0, 110, 10]]
     assert outputs["SCORES"].tolist() == pytest.approx([0.9, 0.7, 0.5])
@@ -334,27 +350,28 @@ def packed(*crops: np.ndarray) -> dict[str, np.ndarray]:
     }
 
 
-def answered(name: str, index: list[list[int]], score: list[list[float]], rest: int = 0) -> dict[str, np.ndarray]:
-    """Answers of which the last `rest` came by calls; a blank's answer follows the edge's."""
+def answered(
+    name: str, index: list[list[int]], score: list[list[float]], rest: int = 0, rows: list[int] | None = None
+) -> dict[str, np.ndarray]:
+    """Answers of which the last `rest` came by calls, to the first detections or to `rows`; a blank's answer follows
+    the edge's."""
     columns = max([len(row) for row in index], default=1)
     table = np.array(index, np.int32).reshape(-1, columns)
     scores = np.array(score, np.float32).reshape(-1, columns)
-    edge, rows = len(table) - rest, np.arange(len(table), dtype=np.int32)
+    edge, every = len(table) - rest, np.arange(len(table), dtype=np.int32) if rows is None else np.array(rows, np.int32)
     blank = np.full((1, columns), 1, np.int32)
+    told = {"ROWS": every[:edge], "REST_ROWS": every[edge:], "REST_INDEX": table[edge:], "REST_SCORE": scores[edge:]}
     return {
-        f"{name}_ROWS": rows[:edge],
         f"{name}_INDEX": np.concatenate([table[:edge], blank]),
         f"{name}_SCORE": np.concatenate([scores[:edge], blank.astype(np.float32)]),
-        f"{name}_REST_ROWS": rows[edge:],
-        f"{name}_REST_INDEX": table[edge:],
-        f"{name}_REST_SCORE": scores[edge:],
+        f"{name}_SENT": sent_of(name).pack(told),
     }
 
 
 def test_turn_of_nothing_sends_a_blank():
     outputs = Turn.load(spec(TURN)).process(packed() | answered("SIDE", [], []), no_calls)
     assert outputs["LINE_CROPS"].tolist() == np.full((1, 2, 4, 3), 9).tolist()
-    assert outputs["LINE_ROWS"].shape == (0,)
+    assert sent(outputs, "line")["ROWS"].shape == (0,)
 
 
 def test_turn_turns_what_is_surely_upside_down():
@@ -365,26 +382,29 @@ def test_turn_turns_what_is_surely_upside_down():
     assert first[:, :3].tolist() == crop[::-1, ::-1].tolist()
     assert second[:, :3].tolist() == crop.tolist()
     assert (first[:, 3:] == 9).all()
-    assert outputs["LINE_ROWS"].tolist() == [0, 1]
+    assert sent(outputs, "line")["ROWS"].tolist() == [0, 1]
 
 
 def test_turn_believes_answers_that_came_by_calls_and_calls_for_its_own_rest():
     crops = [np.full((2, width, 3), value, np.uint8) for value, width in ((1, 3), (2, 8), (3, 4))]
     crops[2][0, 0] = 77
     answers = answered("SIDE", [[0], [0], [1]], [[1.0], [1.0], [1.0]], rest=1)
-    sent: list[Call] = []
+    called: list[Call] = []
 
     def infer(calls: Sequence[Call]) -> list[Arrays]:
-        sent.extend(calls)
-        return [{"INDEX": np.full((len(c.inputs["CROPS"]), 2), 5, np.int32), "SCORE": np.ones((1, 2))} for c in calls]
+        called.extend(calls)
+        return [
+            {"INDEX": np.full((len(c.inputs["CROPS"]), 2), 5, np.int32), "SCORE": np.ones((1, 2), np.float32)}
+            for c in calls
+        ]
 
     settings = TURN | {"max_batch": "1"}
     outputs = Turn.load(spec(settings)).process(packed(*crops) | answers, infer)
     assert outputs["LINE_CROPS"].shape == (1, 2, 8, 3)
-    assert outputs["LINE_ROWS"].tolist() == [1]
-    assert [call.inputs["CROPS"].shape for call in sent] == [(1, 2, 4, 3)] * 2
-    assert outputs["LINE_REST_ROWS"].tolist() == [0, 2]
-    assert sent[1].inputs["CROPS"][0, 1, 3].tolist() == [77, 77, 77]
+    assert sent(outputs, "line")["ROWS"].tolist() == [1]
+    assert [call.inputs["CROPS"].shape for call in called] == [(1, 2, 4, 3)] * 2
+    assert sent(outputs, "line")["REST_ROWS"].tolist() == [0, 2]
+    assert called[1].inputs["CROPS"][0, 1, 3].tolist() == [77, 77, 77]
 
 
 @pytest.fixture
@@ -408,10 +428,8 @@ def test_label_of_nothing_has_the_right_ranks(label):
 
 
 def test_label_joins_in_order_and_leaves_empty_what_was_not_asked(label):
-    colour = answered("COLOUR", [[2, 0], [1, 2]], [[0.7, 0.2], [0.9, 0.1]], rest=1)
-    colour |= {"COLOUR_ROWS": np.array([2], np.int32), "COLOUR_REST_ROWS": np.array([0], np.int32)}
-    line = answered("LINE", [[1, 0, 2], [0, 0, 0]], [[0.5, 1, 1.0], [1, 1, 1]])
-    line |= {"LINE_ROWS": np.array([1, 2], np.int32)}
+    colour = answered("COLOUR", [[2, 0], [1, 2]], [[0.7, 0.2], [0.9, 0.1]], rest=1, rows=[2, 0])
+    line = answered("LINE", [[1, 0, 2], [0, 0, 0]], [[0.5, 1, 1.0], [1, 1, 1]], rows=[1, 2])
     outputs = label.process({"CLASS": np.array([1, 0, 1], np.int32)} | colour | line, no_calls)
     assert outputs["LABELS"].tolist() == [b"dog", b"cat", b"dog"]
     assert outputs["COLOUR_LABELS"].tolist() == [[b"green", b"blue"], [b"", b""], [b"blue", b"red"]]
@@ -435,12 +453,15 @@ def test_label_leaves_out_what_is_below_a_heads_threshold(tmp_path):
 def test_label_hands_on_embeddings(tmp_path, count):
     (tmp_path / "d.txt").write_text("cat\n")
     stage = Label.load(spec({"detector.labels": "d.txt", "face.head": "embedding", "face.dim": "2"}, tmp_path))
+    told = {
+        "ROWS": np.arange(2, dtype=np.int32)[:count],
+        "REST_ROWS": np.empty(0, np.int32),
+        "REST_EMBEDDING": np.empty((0, 0), np.float32),
+    }
     given = {
         "CLASS": np.zeros(count, np.int32),
-        "FACE_ROWS": np.arange(2, dtype=np.int32)[:count],
         "FACE_EMBEDDING": np.array([[1, 2], [3, 4]], np.float32)[: max(1, count)],
-        "FACE_REST_ROWS": np.empty(0, np.int32),
-        "FACE_REST_EMBEDDING": np.empty((0, 0), np.float32),
+        "FACE_SENT": sent_of("face", ("EMBEDDING",)).pack(told),
     }
     outputs = stage.process(given, no_calls)
     assert outputs["FACE_EMBEDDING"].tolist() == [[1, 2], [3, 4], [0, 0]][:count]
