@@ -7,7 +7,7 @@ PEERS := .venv-peers/.ready
 # Patterns of workloads, quoted against the shell; `python -m bench --help` has the other options.
 BENCH = $(if $(WORKLOAD),--workloads $(foreach w,$(WORKLOAD),'$(w)')) $(if $(SECONDS),--seconds $(SECONDS))
 
-.PHONY: help demo test test-compose check format bench bench-peers requirements clean
+.PHONY: help demo test test-compose check format gate bench bench-peers requirements clean
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ check: $(MARK) ## formatting, lint, types
 
 format: $(MARK) ## rewrite the sources as `check` wants them
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .
+
+gate: $(MARK) ## one call against two calls and one process: ratios that must not get worse, a minute
+	@$(BIN)/python -m bench.gate
 
 bench: $(MARK) ## one call against one process and two calls, two minutes [WORKLOAD='squares-* …' SECONDS=1]
 	@$(BIN)/python -m bench $(BENCH)

@@ -18,6 +18,7 @@ from rich.console import Console
 
 from tricade_server.process import Endpoints
 from tricade_server.serve import serving
+from tricade_tune.host import free_ports
 
 from . import pieces
 from .contestants import HERE
@@ -26,7 +27,7 @@ from .measure import Cell, Measuring
 from .options import chosen, parsed, plan_of
 from .peers.pipeline import Place
 from .plots import write_plots
-from .processes import free_ports, interrupt_on_signals
+from .processes import interrupt_on_signals
 from .report import Refused, notes, print_cells, write_json
 from .repository import built, without_ring
 

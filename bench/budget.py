@@ -30,12 +30,14 @@ from tricade_client import Client
 from tricade_client.triton import TritonTransport
 from tricade_server.process import Endpoints
 from tricade_server.serve import serving
+from tricade_tune.host import free_ports
+from tricade_tune.served import PARTS
 
 from . import ROOT
 from .machine import machine, warning
-from .processes import free_ports, interrupt_on_signals
+from .processes import interrupt_on_signals
 from .repository import built
-from .steps import PARTS, Spent, Step, critical_path, spent_from, steps_of
+from .steps import Spent, Step, critical_path, spent_from, steps_of
 from .workloads import Workload, workloads
 
 NOBODY = "nobody"  # a model that no repository has

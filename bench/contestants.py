@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from tricade_client import Client
+from tricade_tune.host import free_ports
 
 from .answers import Answer, answer_from, difference, text_difference
 from .load import Call, Contestant
@@ -14,7 +15,6 @@ from .peers.pipeline import Pipeline, Place
 from .peers.rapidocr import RapidOcr, RapidOcrPool
 from .peers.served import PEERS, Served
 from .peers.two_calls import TwoCalls
-from .processes import free_ports
 
 TRICADE, IN_PROCESS = "tricade", "in-process"
 CALL_S = 120.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 from tricade.onnx_network import cores
@@ -20,12 +21,12 @@ CALLERS = {"text": (1, 2), "squares": (1, 8)}
 CALLERS_OF_PEERS = {"text": (1, 8), "squares": (1, 8, 32)}
 
 
-def parsed(about: str | None) -> argparse.Namespace:
-    """The command line, checked."""
+def parsed(about: str | None, arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """The command line, or other arguments, checked."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=about)
     _add_what(parser)
     _add_how(parser)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     options.contestants = options.contestants or (EVERY if options.peers else QUICK)
     options.open = options.open or ([0.5] if options.peers else [])
     options.seconds = options.seconds or (1.0 if options.peers else 0.5)

@@ -6,11 +6,10 @@ import ctypes
 import math
 import os
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
@@ -34,15 +33,6 @@ def interrupt_on_signals() -> None:
 
     for each in SIGNALS:
         signal.signal(each, interrupt)
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports of the loopback address nobody listens on."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-PARTS = ("queue", "compute_input", "compute_infer", "compute_output")
+from tricade_tune.served import PARTS
 
 
 @dataclass(frozen=True)

@@ -1,47 +1,15 @@
-"""The machine: what Triton's processes take of its processors, how busy the GPU is."""
+"""How busy the GPU is."""
 
 from __future__ import annotations
 
 import ctypes
-import os
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import contextmanager
 from typing import Any
 
-from tricade_server.stubs import stubs_of
-
-SERVER = "tritonserver"
-TICKS = os.sysconf("SC_CLK_TCK")
 SAMPLED_EVERY_S = 0.1
-
-
-def processes() -> dict[int, str]:
-    """Of the server that this process started: its own and its stubs', by the model they run."""
-    found: dict[int, str] = {}
-    for task in Path("/proc/self/task").glob("*/children"):
-        for pid in map(int, task.read_text().split()):
-            with suppress(OSError):  # it has ended
-                if Path(f"/proc/{pid}/comm").read_text().strip() == SERVER:
-                    found |= {pid: SERVER, **stubs_of(pid)}
-    return found
-
-
-def cpu_s(pid: int) -> float:
-    """Processor seconds of a process so far (proc(5): utime and stime); 0 where it has ended."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    except OSError:
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / TICKS
-
-
-def idle_s() -> float:
-    """Seconds all processors of the machine have been idle so far (proc(5): the fourth and fifth number of `cpu`)."""
-    numbers = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
-    return (int(numbers[3]) + int(numbers[4])) / TICKS
 
 
 @contextmanager

@@ -1,31 +1,13 @@
-"""Copies of a built repository with other configurations; networks are links."""
+"""What a served copy of a repository has otherwise."""
 
 from __future__ import annotations
 
-import os
-import shutil
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
-from google.protobuf import text_format
-from tritonclient.grpc.model_config_pb2 import ModelConfig
+from tricade_tune.variants import Edit, variant
 
-Edit = Callable[[str, Any], None]  # the model's name, its configuration
-
-
-def variant(repository: Path, into: Path, *edits: Edit) -> Path:
-    """All edits done to every configuration, also those that models fall back to. What is there is replaced."""
-    shutil.rmtree(into, ignore_errors=True)
-    shutil.copytree(repository, into, ignore=shutil.ignore_patterns(".tricade*"), copy_function=_linked)
-    for file in [*into.glob("*/config.pbtxt"), *into.glob("*/configs/*.pbtxt")]:
-        text = file.read_text(encoding="utf-8")
-        config = text_format.Parse(text, ModelConfig())
-        for edit in edits:
-            edit(config.name or file.relative_to(into).parts[0], config)
-        file.unlink()  # a link, and the other one is to stay as it is
-        file.write_text(f"{text.splitlines()[0]}\n{text_format.MessageToString(config)}", encoding="utf-8")
-    return into
+__all__ = ["Edit", "delayed", "instances", "unbatched", "variant", "without_ring"]
 
 
 def instances(counts: Mapping[str, int]) -> Edit:
@@ -58,10 +40,3 @@ def without_ring(name: str, config: Any) -> None:  # noqa: ARG001
     """Stages keep pictures in their own memory, for clients that run them."""
     if "ring_bytes" in config.parameters:
         config.parameters["ring_bytes"].string_value = "0"
-
-
-def _linked(source: str, target: str) -> None:
-    try:
-        os.link(source, target)
-    except OSError:
-        shutil.copy2(source, target)

@@ -13,8 +13,8 @@ from pytriton.model_config import ModelConfig, Tensor
 from pytriton.triton import Triton, TritonConfig
 
 from tricade.stage import Arrays
+from tricade_tune.host import free_ports
 
-from ..processes import free_ports
 from .pipeline import Pipeline, Place
 
 HOST = "127.0.0.1"

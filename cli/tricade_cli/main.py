@@ -8,8 +8,8 @@ from importlib import import_module
 import typer
 
 # A command is a module here with a function `register(app)`.
-COMMANDS = ("build", "check", "detect", "models", "serve")
-OURS = ("tricade", "tricade_build", "tricade_client", "tricade_server")
+COMMANDS = ("build", "check", "detect", "models", "serve", "tune")
+OURS = ("tricade", "tricade_build", "tricade_client", "tricade_server", "tricade_tune")
 
 
 def app_of() -> typer.Typer:

@@ -20,10 +20,11 @@ from bench.measure import Measuring, Plan
 from bench.peers import served
 from bench.peers.pipeline import Pipeline, Place, image_from
 from bench.peers.served import PEERS, Peer, Served, multipart
-from bench.processes import ServerFailed, free_ports
+from bench.processes import ServerFailed
 from bench.repository import built, without_ring
 from bench.workloads import Workload
 from tricade.frames import DIRECTORY, PREFIX
+from tricade_tune.host import free_ports
 
 # What a peer does, with the standard library alone: a form's picture in, JSON out.
 PEER = """
@@ -208,7 +209,7 @@ def test_stopped_it_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_a_budget_adds_up(tmp_path: Path) -> None:
-    options = ["--workloads", "squares-10-small", "--seconds", "2", "--output", tmp_path / "budget.json"]
+    options = ["--workloads", "squares-100-small", "--seconds", "2", "--output", tmp_path / "budget.json"]
 
     done = subprocess.run(
         [sys.executable, "-m", "bench.budget", *options], cwd=ROOT, capture_output=True, text=True, timeout=300
@@ -218,7 +219,7 @@ def test_a_budget_adds_up(tmp_path: Path) -> None:
     (budget,) = json.loads((tmp_path / "budget.json").read_text())["budgets"]
     steps = ["preprocess", "detector", "crop", "colour", "label"]
     assert [step["model"] for step in budget["path"]] == [f"squares_{name}" for name in steps]
-    assert budget["path"][3]["calls"] == 1  # ten crops in batches of eight: one was sent by `crop`
+    assert budget["path"][3]["calls"] == 1  # a hundred crops in batches of 64: one was sent by `crop`
     assert budget["sum_ms"] == pytest.approx(budget["measured_ms"], rel=0.1)
 
 

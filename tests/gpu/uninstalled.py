@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = [ROOT / folder for folder in ("backends", "build", "client", "server", "cli", "tests")]
+SOURCES = [ROOT / folder for folder in ("backends", "build", "client", "server", "tune", "cli", "tests")]
 
 
 def importable() -> None:

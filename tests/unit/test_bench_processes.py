@@ -9,7 +9,8 @@ import processes
 import pytest
 
 from bench.connections import Connections, Refused
-from bench.processes import ServerFailed, free_ports, running
+from bench.processes import ServerFailed, running
+from tricade_tune.host import free_ports
 
 # A server with a child in the same session and one that leaves it; `stubborn` ones do not heed SIGTERM.
 SERVER = """

@@ -1,0 +1,1 @@
+"""Which instances, batches and delays a pipeline needs for a latency at a rate, tried on the real server."""
