@@ -7,6 +7,7 @@ been built for it, which `gpu/live.py` does.
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,11 @@ BUILT = os.environ.get("TRICADE_TEST_REPOSITORY")
 KEYS: dict[str, Any] = {} if TARGET == "onnxruntime" else {"builder": {"optimization_level": 1}}
 
 
-def write(folder: Path) -> list[Path]:
-    """`squares`, `mixed` (with three more classifiers), `tiled` (with tiles, and two instances of a network) and `text`; the pipeline files."""
-    return [write_squares(folder / "squares"), _mixed(folder / "mixed"), _tiled(folder / "tiled"), _text(folder)]
+def write(folder: Path, *, without: Collection[str] = ()) -> list[Path]:
+    """`squares`, `mixed` (with three more classifiers), `tiled` (with tiles, and two instances of a network) and
+    `text`; the pipeline files."""
+    every = {"squares": write_squares, "mixed": _mixed, "tiled": _tiled, "text": _text}
+    return [make(folder / name) for name, make in every.items() if name not in without]
 
 
 def write_squares(folder: Path, **keys: Any) -> Path:

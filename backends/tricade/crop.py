@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from typing_extensions import Self
 
 from .detections import FINDERS, Detections, Finder, merged
 from .dispatch import Departure
-from .errors import BadSettings
+from .errors import BadRequest, BadSettings
 from .frames import FRAME, Frame, FrameReader
 from .letterbox import Image, placement_of
 from .settings import Size, groups_of, settings_from_parameters
@@ -65,7 +65,7 @@ class Crop(Stage):
         frames: list[Frame] = []
         try:
             frames += (self._frames.open(handle, given["PIXELS"]) for handle in given["HANDLES"])
-            found = self._find(inputs[self.finder.tensor], given, len(frames))
+            found = self._find(inputs[self.finder.tensor], given, [frame.pixels.shape for frame in frames])
             outputs, departures = self._cut(frames, found)
             for frame in frames:
                 frame.check()
@@ -81,16 +81,24 @@ class Crop(Stage):
     def close(self) -> None:
         self._frames.close()
 
-    def _find(self, outputs: NDArray[Any], given: Arrays, pictures: int) -> list[Detections]:
-        """The detections of each picture, all of its tiles together, best first."""
+    def _find(self, outputs: NDArray[Any], given: Arrays, pictures: Sequence[tuple[int, ...]]) -> list[Detections]:
+        """The detections of each picture (height, width, …), all of its tiles together, best first."""
         own = given["MIN_SCORE"]
         threshold = float(own[0]) if len(own) else self.settings.threshold
         tiles: Tiles = given["TILES"]
-        parts: list[list[Detections]] = [[] for _ in range(pictures)]
+        if len(tiles) != len(outputs) or not pictures:
+            raise BadRequest(f"FRAME: expected {len(outputs)} tiles, as the detector answers; got {len(tiles)}")
+        parts: list[list[Detections]] = [[] for _ in pictures]
         for (image, left, top, right, bottom), output in zip(tiles.tolist(), outputs, strict=True):
+            if not 0 <= image < len(pictures) or not _within(pictures[image], left, top, right, bottom):
+                raise BadRequest(
+                    f"FRAME: expected tiles within the pictures; got {left, top, right, bottom} of {image}"
+                )
             placement = placement_of((bottom - top, right - left), self.settings.size, resize=self.settings.resize)
             found = self.finder.find(output, placement, threshold=threshold)
             parts[image].append(found.large(self.settings.min_size).moved(left, top))
+        if not all(parts):
+            raise BadRequest("FRAME: expected a tile of each picture")
         return [merged(part, overlap=self.finder.overlap) for part in parts]
 
     def _cut(self, frames: list[Frame], found: list[Detections]) -> tuple[dict[str, NDArray[Any]], list[Departure]]:
@@ -121,3 +129,8 @@ class Crop(Stage):
             else:
                 departures.append(target.departure(name, rows, crops))
         return outputs, departures
+
+
+def _within(picture: tuple[int, ...], left: int, top: int, right: int, bottom: int) -> bool:
+    height, width = picture[:2]
+    return 0 <= left < right <= width and 0 <= top < bottom <= height

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from .letterbox import Image
 
+MARGIN = 2  # pixels to each side of a point that bicubic interpolation takes, or fewer
+
 
 def padded(points: NDArray[np.float32], share: float) -> NDArray[np.float32]:
     """Boxes (n, 4) or corners (n, 4, 2) grown by `share` of their own sides in each direction."""
@@ -32,7 +34,9 @@ def crop_boxes(picture: Image, boxes: NDArray[np.float32]) -> list[Image]:
 
 
 def crop_polygon(picture: Image, corners: NDArray[np.float32]) -> Image:
-    """The picture within four corners (4, 2; from the top left, clockwise), straightened at its own size."""
+    """The picture within four corners (4, 2; from the top left, clockwise), straightened at its own size. Only what is
+    around them is looked at, as OpenCV's warping takes no picture of more than 32766 pixels a side."""
+    picture, corners = _around(picture, corners)
     top_left, top_right, bottom_right, bottom_left = corners
     width = max(1, round(max(_length(top_left, top_right), _length(bottom_left, bottom_right))))
     height = max(1, round(max(_length(top_left, bottom_left), _length(top_right, bottom_right))))
@@ -41,6 +45,16 @@ def crop_polygon(picture: Image, corners: NDArray[np.float32]) -> Image:
     return cv2.warpPerspective(
         picture, transform, (width, height), flags=cv2.INTER_CUBIC, borderMode=cv2.BORDER_REPLICATE
     )
+
+
+def _around(picture: Image, corners: NDArray[np.float32]) -> tuple[Image, NDArray[np.float32]]:
+    """The part of the picture that corners span, with the pixels that bicubic interpolation looks at, and the corners
+    in it."""
+    height, width = picture.shape[:2]
+    left, top = np.clip(np.floor(corners.min(axis=0)) - MARGIN, 0, (width - 1, height - 1)).astype(int).tolist()
+    right, bottom = (np.ceil(corners.max(axis=0)) + MARGIN + 1).astype(int).tolist()
+    part = picture[top : max(bottom, top + 1), left : max(right, left + 1)]
+    return part, corners - np.array([left, top], np.float32)
 
 
 def are_boxes(corners: NDArray[np.float32]) -> NDArray[np.bool_]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 
@@ -49,20 +51,12 @@ def picture_from_bytes(data: bytes, *, max_bytes: int, max_pixels: int) -> Pictu
     if plain := _plain_jpeg(data):
         _check_size((plain.width, plain.height), max_pixels)
         return plain
-    try:
-        with Image.open(BytesIO(data), formats=FORMATS) as image:
-            _check_size(image.size, max_pixels)
-            if image.format == "JPEG" and image.mode == "RGB" and image.getexif().get(_ORIENTATION, 1) == 1:
-                return _Jpeg(data, image.height, image.width)
-            return _decoded(image)
-    except BadImage:
-        raise
-    except UnidentifiedImageError as error:
-        raise BadImage(f"{_EXPECTED}, got {len(data)} bytes beginning with {data[:12]!r}") from error
-    except MemoryError:
-        raise
-    except Exception as error:  # Pillow's decoders raise nearly anything on damaged files
-        raise _undecodable(error) from error
+    with _refusals(data), Image.open(BytesIO(data), formats=FORMATS) as image:
+        _check_size(image.size, max_pixels)
+        # `getexif` reads XMP too.
+        if image.format == "JPEG" and image.mode == "RGB" and image.getexif().get(_ORIENTATION, 1) == 1:
+            return _Jpeg(data, image.height, image.width)
+        return _decoded(image)
 
 
 @dataclass(frozen=True)
@@ -77,16 +71,11 @@ class _Jpeg(Picture):
         try:
             simplejpeg.decode_jpeg(self.data, "RGB", buffer=into)
         except ValueError:  # also where a decoder could go on: then Pillow decides
-            self._by_pillow().draw(into)
-
-    def _by_pillow(self) -> Picture:
-        try:
-            with Image.open(BytesIO(self.data), formats=FORMATS) as image:
-                return _decoded(image)
-        except MemoryError:
-            raise
-        except Exception as error:
-            raise _undecodable(error) from error
+            with _refusals(self.data), Image.open(BytesIO(self.data), formats=FORMATS) as image:
+                picture = _decoded(image)
+            if (picture.height, picture.width) != (self.height, self.width):
+                raise BadImage("cannot be decoded: its headers contradict each other") from None
+            picture.draw(into)
 
 
 @dataclass(frozen=True)
@@ -108,8 +97,9 @@ class _Decoded(Picture):
 
 
 def _plain_jpeg(data: bytes) -> _Jpeg | None:
-    """One of three channels that can say nothing of its orientation, known without Pillow's 50 µs."""
-    if not data.startswith(b"\xff\xd8") or b"Exif" in data:
+    """One of three channels that says nothing of its orientation, neither in EXIF nor in XMP: known without Pillow's
+    50 µs."""
+    if not data.startswith(b"\xff\xd8") or b"Exif" in data or b"tiff:Orientation" in data:
         return None
     try:
         height, width, colours, _ = simplejpeg.decode_jpeg_header(data)
@@ -124,8 +114,17 @@ def _decoded(image: Image.Image) -> Picture:
     return _Decoded(_rgb(image))
 
 
-def _undecodable(error: Exception) -> BadImage:
-    return BadImage(f"cannot be decoded: {error or type(error).__name__}")
+@contextmanager
+def _refusals(data: bytes) -> Iterator[None]:
+    """Whatever Pillow raises, as `BadImage`."""
+    try:
+        yield
+    except (BadImage, MemoryError):
+        raise
+    except UnidentifiedImageError as error:
+        raise BadImage(f"{_EXPECTED}, got {len(data)} bytes beginning with {data[:12]!r}") from error
+    except Exception as error:  # its decoders raise nearly anything on damaged files
+        raise BadImage(f"cannot be decoded: {error or type(error).__name__}") from error
 
 
 def _check_size(size: tuple[int, int], max_pixels: int) -> None:

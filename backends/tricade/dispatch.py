@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .chunks import Chunk
+from .errors import BadRequest
 from .packet import Field, Packet
 from .stage import Arrays, Call
 
@@ -23,8 +24,9 @@ _TYPES = {"INDEX": np.int32, "SCORE": np.float32, "EMBEDDING": np.float32}
 def sent_of(classifier: str, answers: tuple[str, ...] = ANSWERS) -> Packet:
     """`<C>_SENT`: ROWS (r,), the detections that the edge's crops are of; REST_ROWS (s,), those whose crops were called
     for, and the answers REST_… (s, t) to them."""
-    rows = (Field("ROWS", np.int32, 1), Field("REST_ROWS", np.int32, 1))
-    return Packet(f"{classifier.upper()}_SENT", *rows, *(Field(f"REST_{name}", _TYPES[name], 2) for name in answers))
+    rows = (Field("ROWS", np.int32, (-1,)), Field("REST_ROWS", np.int32, (-1,)))
+    rest = (Field(f"REST_{name}", _TYPES[name], (-1, -1)) for name in answers)
+    return Packet(f"{classifier.upper()}_SENT", *rows, *rest)
 
 
 @dataclass(frozen=True)
@@ -80,11 +82,19 @@ class Answers:
         sent = packet.unpack(inputs[packet.tensor])
         edge_rows, rest_rows = sent["ROWS"], sent["REST_ROWS"]
         edge = {name: inputs[f"{prefix}_{name}"][: len(edge_rows)] for name in names}
+        if any(len(edge[name]) < len(edge_rows) or len(sent[f"REST_{name}"]) != len(rest_rows) for name in names):
+            raise BadRequest(f"{packet.tensor}: expected an answer to each crop; got fewer")
         if len(rest_rows) == 0:  # one chunk, whose crops are in order of detections
             return cls(edge_rows, edge)
         rows = np.concatenate([edge_rows, rest_rows])
         order = np.argsort(rows, kind="stable")
         return cls(rows[order], {name: _stacked([edge[name], sent[f"REST_{name}"]], name)[order] for name in names})
+
+    def of(self, detections: int) -> Answers:
+        """The same; raises `BadRequest` where they are not of so many detections."""
+        if len(self.rows) and not 0 <= self.rows.min() <= self.rows.max() < detections:
+            raise BadRequest(f"expected answers about {detections} detections; got some about {self.rows.tolist()}")
+        return self
 
     @property
     def index(self) -> NDArray[np.int32]:

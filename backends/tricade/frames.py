@@ -41,10 +41,10 @@ HANDLE = 6
 # A request's pictures, as `preprocess` hands them to `crop`.
 FRAME = Packet(
     "FRAME",
-    Field("HANDLES", np.int64, 2),  # (m, 6)
-    Field("TILES", np.int32, 2),  # (t, 5)
-    Field("MIN_SCORE", np.float32, 1),  # (1,), or (0,) where the pipeline's own holds
-    Field("PIXELS", np.uint8, 1),  # the pictures that found no place in a ring
+    Field("HANDLES", np.int64, (-1, HANDLE)),
+    Field("TILES", np.int32, (-1, 5)),
+    Field("MIN_SCORE", np.float32, (-1,)),  # (1,), or (0,) where the pipeline's own holds
+    Field("PIXELS", np.uint8, (-1,)),  # the pictures that found no place in a ring
 )
 
 
@@ -85,7 +85,7 @@ class FrameWriter:
         size = height * width * CHANNELS
         self._reclaim(abandoned=False)
         offset = self._gap(size)
-        if offset is None:
+        if offset is None or not self._free:
             self._reclaim(abandoned=True)
             offset = self._gap(size)
         if offset is None or not self._free:
@@ -164,6 +164,8 @@ class FrameReader:
         token, slot, generation, offset, height, width = (int(word) for word in handle)
         if token == 0:
             size = height * width * CHANNELS
+            if min(offset, height - 1, width - 1) < 0 or offset + size > len(inline):
+                raise FrameLost("the handle points outside the pixels that came with it")
             return Frame(inline[offset : offset + size].reshape(height, width, CHANNELS))
         ring = self._ring(token)
         if not 0 <= slot < len(ring.generations) or not ring.holds(offset, height, width):

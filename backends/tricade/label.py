@@ -91,7 +91,7 @@ class Label(Stage):
             if head.settings.head == "embedding":
                 outputs[f"{name.upper()}_EMBEDDING"] = _embeddings(head, name, inputs, len(classes))
                 continue
-            labels, scores = _answers(head, Answers.joined(name, inputs), len(classes))
+            labels, scores = _answers(head, Answers.joined(name, inputs).of(len(classes)), len(classes))
             outputs |= {f"{name.upper()}_LABELS": labels, f"{name.upper()}_SCORES": scores}
         return outputs
 
@@ -115,7 +115,7 @@ def _answers(head: Head, answers: Answers, count: int) -> tuple[NDArray[np.objec
 
 def _embeddings(head: Head, name: str, inputs: Arrays, count: int) -> NDArray[np.float32]:
     """Vectors (count, dim); zeros for rows without an answer."""
-    answers = Answers.joined(name, inputs, ("EMBEDDING",))
+    answers = Answers.joined(name, inputs, ("EMBEDDING",)).of(count)
     vectors = np.zeros((count, head.settings.dim), np.float32)
     if len(answers.rows):
         vectors[answers.rows] = answers.values["EMBEDDING"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -17,11 +18,17 @@ _SIDE = np.dtype(np.int64)
 
 @dataclass(frozen=True)
 class Field:
-    """One array of a packet: its type and how many dimensions it has."""
+    """One array of a packet: its type and sides, -1 for any."""
 
     name: str
     dtype: DTypeLike
-    dims: int
+    sides: tuple[int, ...]
+
+    def holds(self, shape: Sequence[int]) -> bool:
+        """Whether an array may have that shape."""
+        return len(shape) == len(self.sides) and all(
+            side >= 0 if fixed < 0 else side == fixed for side, fixed in zip(shape, self.sides, strict=True)
+        )
 
 
 class Packet:
@@ -32,13 +39,14 @@ class Packet:
 
     def __init__(self, tensor: str, *fields: Field) -> None:
         self.tensor, self.fields = tensor, fields
-        self._header = _SIDE.itemsize * sum(field.dims for field in fields)
+        self._header = _SIDE.itemsize * sum(len(field.sides) for field in fields)
 
     def pack(self, arrays: Arrays) -> NDArray[np.uint8]:
         """The tensor's bytes; an array of another type or rank is a fault of ours."""
         parts = [np.ascontiguousarray(arrays[field.name]) for field in self.fields]
         for field, part in zip(self.fields, parts, strict=True):
-            assert (part.dtype, part.ndim) == (field.dtype, field.dims), f"{self.tensor}: {field.name}"
+            assert part.dtype == field.dtype, f"{self.tensor}: {field.name}"
+            assert field.holds(part.shape), f"{self.tensor}: {field.name}"
         sides = np.array([side for part in parts for side in part.shape], _SIDE)
         return np.frombuffer(b"".join([sides.data, *(part.data for part in parts)]), np.uint8)
 
@@ -50,9 +58,9 @@ class Packet:
         found: dict[str, NDArray[Any]] = {}
         start, used = self._header, 0
         for field in self.fields:
-            shape, used = sides[used : used + field.dims], used + field.dims
+            shape, used = sides[used : used + len(field.sides)], used + len(field.sides)
             end = start + prod(shape) * np.dtype(field.dtype).itemsize
-            if min(shape) < 0 or end > len(packed):
+            if not field.holds(shape) or max(shape) > len(packed) or end > len(packed):
                 raise self._wrong(packed)
             found[field.name] = packed[start:end].view(field.dtype).reshape(shape)
             start = end

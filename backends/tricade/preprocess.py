@@ -45,9 +45,9 @@ class PreprocessSettings:
 class Preprocess(Stage):
     """IMAGE BYTES [M] and THRESHOLD to TENSOR [T,h,w,3], SIZE [M,2] and what `crop` needs to know, FRAME.
 
-    The whole request is checked here, before anything is computed. (The threshold passes through for another
-    reason too: when an ensemble's optional input feeds only steps whose outputs nobody asked for, Triton up to
-    2.51 counts it as an output of the first step and leaves that out.)
+    The whole request is checked here; nothing of it is kept where one of its pictures cannot be decoded. (The
+    threshold passes through for another reason too: when an ensemble's optional input feeds only steps whose outputs
+    nobody asked for, Triton up to 2.51 counts it as an output of the first step and leaves that out.)
     """
 
     asks_first = True  # here calls wait in overload; once it has answered, the ensemble starts no step for a lost call
@@ -73,7 +73,7 @@ class Preprocess(Stage):
         used = 0
         try:
             for index, picture in enumerate(pictures):
-                handles[index], pixels = self._drawn(picture, offset=used)
+                handles[index], pixels = self._drawn(index, picture, offset=used)
                 if handles[index, 0] == 0:
                     inline.append(pixels.reshape(-1))
                     used += pixels.size
@@ -81,15 +81,16 @@ class Preprocess(Stage):
                     left, top, right, bottom = tiles[row, 1:]
                     part = pixels[top:bottom, left:right]
                     place(part, tensor[row], resize=self.settings.resize, pad=self.settings.pad)
-        except BadImage as error:
-            self._forget(handles[:index])
-            raise error.at(index) from error
+            pixels = np.concatenate(inline) if inline else np.empty(0, np.uint8)
+            frame: Arrays = {"HANDLES": handles, "TILES": tiles, "MIN_SCORE": min_score, "PIXELS": pixels}
+            packed = FRAME.pack(frame)
+        except BaseException:
+            self._forget(handles)
+            raise
         if self._samples is not None:
             for data in images:
                 self._samples.offer(data)
-        pixels = np.concatenate(inline) if inline else np.empty(0, np.uint8)
-        frame: Arrays = {"HANDLES": handles, "TILES": tiles, "MIN_SCORE": min_score, "PIXELS": pixels}
-        return {"TENSOR": tensor, "FRAME": FRAME.pack(frame), "SIZE": handles[:, 4:6].astype(np.int32)}
+        return {"TENSOR": tensor, "FRAME": packed, "SIZE": handles[:, 4:6].astype(np.int32)}
 
     def close(self) -> None:
         if self._frames is not None:
@@ -137,19 +138,23 @@ class Preprocess(Stage):
         except BadImage as error:
             raise error.at(index) from error
 
-    def _drawn(self, picture: Picture, *, offset: int) -> tuple[Handle, NDArray[np.uint8]]:
+    def _drawn(self, index: int, picture: Picture, *, offset: int) -> tuple[Handle, NDArray[np.uint8]]:
         """The picture's handle and pixels: in the ring, or inline at `offset`."""
         height, width = picture.height, picture.width
         placed = self._frames.place(height, width) if self._frames else None
-        if placed is None:
-            return np.array([0, 0, 0, offset, height, width], np.int64), picture.pixels
-        handle, pixels = placed
+        handle, pixels = placed or (
+            np.array([0, 0, 0, offset, height, width], np.int64),
+            np.empty((height, width, 3), np.uint8),
+        )
         try:
             picture.draw(pixels)
-        except BadImage:
+        except BaseException as error:
             self._forget([handle])
+            if isinstance(error, BadImage):
+                raise error.at(index) from error
             raise
-        self._frames.publish(handle)  # type: ignore[union-attr]
+        if placed:
+            self._frames.publish(handle)  # type: ignore[union-attr]
         return handle, pixels
 
     def _forget(self, handles: Iterable[Handle]) -> None:

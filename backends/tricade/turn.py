@@ -36,7 +36,7 @@ class TurnSettings:
 
 
 class Turn(Stage):
-    """`<C>_PACKED`, `<C>_WIDTHS`, `<C>_PACKED_ROWS` and the answers of `upright` to `<C>_CROPS` and the rest."""
+    """`<C>_PACKED`, `<C>_WIDTHS`, `<C>_PACKED_ROWS` and the answers of `upright` to `<C>_CROPS` and `<C>_SENT`."""
 
     def __init__(self, settings: TurnSettings) -> None:
         self.settings = settings

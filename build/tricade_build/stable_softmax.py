@@ -14,9 +14,10 @@ import onnx
 from .graph import PREFIX, Nodes
 from .wires import Wires, wires_of
 
-# What reads probabilities at the end of a graph. Softmax within a network is left to the compiler, which knows
-# attention by its pattern.
-_ENDS = frozenset({"ArgMax", "ReduceMax", "TopK", "Cast", "Identity"})
+# What reads probabilities at the end of a graph, and what may lie between. Softmax within a network is left to the
+# compiler, which knows attention by its pattern.
+_ENDS = frozenset({"ArgMax", "ReduceMax", "TopK"})
+_BETWEEN = frozenset({"Cast", "Flatten", "Identity", "Reshape", "Slice", "Squeeze", "Unsqueeze"})
 _OVER_ONE_AXIS = 13  # before this opset softmax is over `axis` and all behind it, by default 1
 
 
@@ -44,11 +45,17 @@ def stabilized(model: onnx.ModelProto) -> onnx.ModelProto:
 def _last_ones(wires: Wires) -> Iterator[int]:
     """Where the nodes stand whose answer nothing but a graph's end reads."""
     by_name = {node.name: node for node in wires.nodes}
+
+    def ends(tensor: str) -> bool:
+        readers = [by_name[name] for name in wires.readers(tensor) if name]
+        return all(
+            node.op_type in _ENDS or (node.op_type in _BETWEEN and node.input[0] == tensor and ends(node.output[0]))
+            for node in readers
+        )
+
     for place, node in enumerate(wires.nodes):
-        if node.op_type == "Softmax":
-            readers = [by_name[name].op_type for name in wires.readers(node.output[0]) if name]
-            if set(readers) <= _ENDS:
-                yield place
+        if node.op_type == "Softmax" and ends(node.output[0]):
+            yield place
 
 
 def _over_last(model: onnx.ModelProto, place: int) -> bool:

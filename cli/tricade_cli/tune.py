@@ -16,7 +16,7 @@ from .progress import progress
 
 if TYPE_CHECKING:  # onnx comes with it, which other commands can do without
     from tricade_tune.setting import Setting
-    from tricade_tune.tune import Asked, Outcome
+    from tricade_tune.tune import Outcome
 
 LEAST_CALLS = 100  # of fewer the p99 is just the slowest
 LATE = 0.05  # the share of late calls above which the caller's own machine is in doubt
@@ -54,7 +54,7 @@ def tune(
     Instances, delays and batches are tried on a real server; let the machine do nothing else meanwhile.
     Where no setting meets the target nothing is written, and the exit code is 1.
     """
-    from tricade_tune.pipeline_file import text_from
+    from tricade_tune.pipeline_file import text_from, write
     from tricade_tune.stopping import interruptible
     from tricade_tune.tune import Asked
     from tricade_tune.tune import tune as tuned
@@ -74,20 +74,22 @@ def tune(
         raise typer.Exit(1)
     assert outcome.choice is not None
     if not dry_run:
-        _write(outcome, outcome.choice, asked, before=before, output=output)
+        write(pipeline, before, outcome.start, outcome.choice)
     _say(outcome, outcome.choice, pipeline, dry_run=dry_run)
+    if not dry_run:
+        _plot(outcome, outcome.choice, rate, output)
 
 
-def _write(outcome: Outcome, choice: Setting, asked: Asked, *, before: str, output: Path) -> None:
-    """The plot, and the setting into the pipeline file."""
-    from tricade_tune.pipeline_file import write
+def _plot(outcome: Outcome, choice: Setting, rate: float, output: Path) -> None:
     from tricade_tune.plot import write_plot
 
     plot = output / f"tune-{outcome.pipeline}.png"
-    title = f"{outcome.pipeline}: {asked.rate:g} calls/s"
-    write_plot(plot, outcome.tried, outcome.goal, choice=choice, title=title)
-    typer.echo(f"plotted into {plot}")
-    write(asked.pipeline, before, outcome.start, choice)
+    try:
+        write_plot(plot, outcome.tried, outcome.goal, choice=choice, title=f"{outcome.pipeline}: {rate:g} calls/s")
+    except OSError as error:
+        typer.echo(f"tricade: the plot cannot be written: {error}; name another folder: --output", err=True)
+    else:
+        typer.echo(f"plotted into {plot}")
 
 
 def _table(outcome: Outcome, rate: float) -> Table:

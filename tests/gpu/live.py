@@ -51,7 +51,7 @@ def _build(out: Path, repository: Path, without: list[str]) -> bool:
 
     from tricade_build.build import build
 
-    pipelines = [path for path in live_pipelines.write(out / "pipelines") if path.stem not in without]
+    pipelines = live_pipelines.write(out / "pipelines", without=without)
     builds = [Coming(pipeline, repository) for pipeline in pipelines]
     began_s = time.monotonic()
 

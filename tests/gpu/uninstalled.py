@@ -32,12 +32,11 @@ def place_triton() -> None:
     from tricade_server.installation import IMAGE
 
     home = os.environ.get("TRITON")
-    if not home or (IMAGE.exists() and not IMAGE.samefile(home)):
+    if not home or (os.path.lexists(IMAGE) and not (IMAGE.exists() and IMAGE.samefile(home))):
         return
     stub = "triton_python_backend_stub"
     there = Path(home) / "python_backend_stubs" / f"{sys.version_info.major}.{sys.version_info.minor}" / stub
-    if not (Path(home) / "backends" / "python" / stub).is_file():
-        shutil.copy(there, Path(home) / "backends" / "python" / stub)
+    shutil.copy(there, Path(home) / "backends" / "python" / stub)
     if not IMAGE.exists():
         IMAGE.parent.mkdir(parents=True, exist_ok=True)
         IMAGE.symlink_to(home)

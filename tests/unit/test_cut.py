@@ -51,6 +51,32 @@ def test_a_tilted_polygon_is_straightened():
     assert crop[3:-3, 3:-3].min() > 240
 
 
+def test_a_polygon_in_a_picture_of_any_length():
+    """OpenCV warps out of no picture with a side of more than 32766 pixels."""
+    picture = np.zeros((40_000, 20, 3), np.uint8)
+    picture[39_000:39_100] = 255
+    corners = np.array([[5, 39_010], [15, 39_011], [15, 39_031], [5, 39_030]], np.float32)
+    crop = crop_polygon(picture, corners)
+    assert crop.shape == (20, 10, 3)
+    assert crop.min() == 255
+
+
+@pytest.mark.parametrize("corners", [corners_of(-3, -2, 4, 5), corners_of(8, 6, 15, 14), corners_of(-9, 2, -3, 5)])
+def test_what_is_outside_the_picture_repeats_its_edge(corners):
+    """As warping out of the whole picture does."""
+    straight = np.array([[0, 0], [7, 0], [7, 7], [0, 7]], np.float32)
+    if corners[1, 0] < 0:
+        straight = np.array([[0, 0], [6, 0], [6, 3], [0, 3]], np.float32)
+    size = straight[2].astype(int).tolist()
+    if corners[2, 1] == 14:
+        straight, size = np.array([[0, 0], [7, 0], [7, 8], [0, 8]], np.float32), [7, 8]
+    whole = cv2.warpPerspective(
+        PICTURE, cv2.getPerspectiveTransform(corners, straight), size,
+        flags=cv2.INTER_CUBIC, borderMode=cv2.BORDER_REPLICATE,
+    )  # fmt: skip
+    assert (crop_polygon(PICTURE, corners) == whole).all()
+
+
 def test_are_boxes():
     box = corners_of(1, 2, 3, 4)
     nudged = [box.copy() for _ in range(8)]

@@ -8,7 +8,7 @@ from io import BytesIO
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageOps
 
 from tricade.decode import picture_from_bytes
 from tricade.errors import BadImage
@@ -80,6 +80,32 @@ def test_exif_orientation_is_applied(orientation, size):
     picture = picture_from_bytes(encoded(RED, "JPEG", exif=exif), **LIMITS)
     assert (picture.width, picture.height) == size
     assert picture.pixels.shape == (*size[::-1], 3)
+
+
+XMP = b"http://ns.adobe.com/xap/1.0/\0<x tiff:Orientation='6'/>"
+
+
+def with_segment(jpeg: bytes, marker: int, body: bytes) -> bytes:
+    """A JPEG with one more segment behind its beginning."""
+    return jpeg[:2] + bytes([0xFF, marker]) + struct.pack(">H", len(body) + 2) + body + jpeg[2:]
+
+
+@pytest.mark.parametrize("quote", [b"'", b'"'])
+def test_an_orientation_in_xmp_is_applied_as_pillow_does(quote):
+    data = with_segment(encoded(RED, "JPEG"), 0xE1, XMP.replace(b"'", quote))
+    with Image.open(BytesIO(data)) as image:
+        expected = ImageOps.exif_transpose(image).size
+    picture = picture_from_bytes(data, **LIMITS)
+    assert (picture.width, picture.height) == expected
+
+
+def test_a_jpeg_of_12_bits_is_refused_without_an_address_in_the_answer():
+    data = bytearray(encoded(RED, "JPEG"))
+    frame = data.index(b"\xff\xc0")
+    data[frame + 1], data[frame + 4] = 0xC1, 12
+    with pytest.raises(BadImage) as caught:
+        picture_from_bytes(bytes(data), **LIMITS).pixels  # noqa: B018
+    assert "0x" not in str(caught.value)
 
 
 def test_exif_6_turns_clockwise():

@@ -85,6 +85,28 @@ def test_all_slots_in_use_means_no_place(writer):
     assert put(writer, 1, 1, 1) is None
 
 
+def test_slots_of_calls_that_died_are_free_again_in_time(writer, reader, monkeypatch):
+    """There is room for their pixels all along."""
+    lost = [put(writer, 1, 1, value) for value in range(4)]
+    monkeypatch.setattr(frames, "ABANDONED_AFTER_S", -1.0)
+    assert put(writer, 1, 1, 9) is not None
+    with pytest.raises(FrameLost, match="reused"):
+        reader.open(lost[0], NOTHING_INLINE)
+
+
+def test_a_dropped_handle_leaves_its_place_at_once(writer):
+    handles = [put(writer, 1, 1, value) for value in range(4)]
+    writer.drop(handles[2])
+    assert put(writer, 1, 1, 9) is not None
+    assert put(writer, 1, 1, 9) is None
+
+
+@pytest.mark.parametrize("words", [[0, 0, 0, 1, 2, 3], [0, 0, 0, -1, 2, 3], [0, 0, 0, 0, 0, 3], [0, 0, 0, 0, 2, -3]])
+def test_an_inline_picture_lies_within_what_came(reader, words):
+    with pytest.raises(FrameLost, match="outside the pixels"):
+        reader.open(np.array(words), np.zeros(18, np.uint8))
+
+
 def test_a_released_handle_is_lost_once_its_place_is_reused(writer, reader):
     old = put(writer, 10, 100, 1)
     reader.open(old, NOTHING_INLINE).release()

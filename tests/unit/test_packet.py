@@ -10,10 +10,10 @@ from tricade.packet import Field, Packet
 
 PACKET = Packet(
     "NOTE",
-    Field("WIDE", np.int64, 2),
-    Field("SCORES", np.float32, 1),
-    Field("ROWS", np.int32, 1),
-    Field("RAW", np.uint8, 1),
+    Field("WIDE", np.int64, (-1, -1)),
+    Field("SCORES", np.float32, (-1,)),
+    Field("ROWS", np.int32, (-1,)),
+    Field("RAW", np.uint8, (-1,)),
 )
 WHOLE = {
     "WIDE": np.array([[1, -(2**60)], [3, 4], [5, 6]], np.int64),
@@ -54,6 +54,21 @@ def forged(place: int, side: int) -> np.ndarray:
     return packed
 
 
+def huge_and_empty() -> np.ndarray:
+    """No elements, but a side that no array can have."""
+    packed = PACKET.pack(EMPTY | {"WIDE": np.empty((0, 0), np.int64)}).copy()
+    packed[8:16] = np.array([2**62], np.int64).view(np.uint8)
+    return packed
+
+
+def test_a_side_may_be_fixed():
+    fixed = Packet("NOTE", Field("PAIRS", np.int32, (-1, 2)))
+    assert fixed.unpack(fixed.pack({"PAIRS": np.array([[1, 2]], np.int32)}))["PAIRS"].tolist() == [[1, 2]]
+    any_side = Packet("NOTE", Field("PAIRS", np.int32, (-1, -1)))
+    with pytest.raises(BadRequest):
+        fixed.unpack(any_side.pack({"PAIRS": np.array([[1, 2, 3]], np.int32)}))
+
+
 @pytest.mark.parametrize(
     "packed",
     [
@@ -65,8 +80,9 @@ def forged(place: int, side: int) -> np.ndarray:
         forged(0, 2**62),
         forged(4, 6),
         np.zeros((1, 40), np.uint8),
+        huge_and_empty(),
     ],
-    ids=["nothing", "short", "one less", "one more", "negative", "huge", "beyond", "rank"],
+    ids=["nothing", "short", "one less", "one more", "negative", "huge", "beyond", "rank", "huge and empty"],
 )
 def test_other_bytes_are_refused(packed):
     with pytest.raises(

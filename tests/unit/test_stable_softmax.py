@@ -71,8 +71,17 @@ def test_other_axes_than_the_last() -> None:
             out="p",
             opset=13,
         ),
+        model(  # the same in fp16
+            helper.make_node("Softmax", ["x"], ["a"], name="softmax"),
+            helper.make_node("Cast", ["a"], ["h"], name="cast", to=TensorProto.FLOAT16),
+            helper.make_node("Cast", ["x"], ["y"], name="cast x", to=TensorProto.FLOAT16),
+            helper.make_node("Mul", ["h", "y"], ["q"], name="mul"),
+            helper.make_node("Cast", ["q"], ["p"], name="cast q", to=TensorProto.FLOAT),
+            out="p",
+            opset=13,
+        ),
     ],
-    ids=["none", "two axes", "attention"],
+    ids=["none", "two axes", "attention", "attention in fp16"],
 )
 def test_what_is_left_alone(plain: onnx.ModelProto) -> None:
     assert stabilized(plain) is plain
@@ -89,3 +98,21 @@ def test_two_of_them() -> None:
     assert sum(node.op_type == "Sub" for node in stable.graph.node) == 2
     for one, other in zip(run(plain, x, "q"), run(stable, x, "q"), strict=True):
         assert other == pytest.approx(one)
+
+
+def test_what_lies_between_it_and_the_end_does_not_hide_it() -> None:
+    """As `detr` leaves the last class out."""
+    nodes = [
+        helper.make_node("Softmax", ["x"], ["s"], name="softmax"),
+        helper.make_node("Cast", ["s"], ["c"], name="cast", to=TensorProto.FLOAT),
+        helper.make_node("Slice", ["c", "start", "stop", "axis"], ["l"], name="slice"),
+        helper.make_node("ReduceMax", ["l"], ["p"], name="best", axes=[2], keepdims=0),
+    ]
+    plain = model(*nodes, out="p", opset=13)
+    for name, value in (("start", 0), ("stop", 2), ("axis", 2)):
+        plain.graph.initializer.append(onnx.numpy_helper.from_array(np.array([value], np.int64), name))
+    stable = stabilized(plain)
+
+    assert sum(node.op_type == "Sub" for node in stable.graph.node) == 1
+    x = np.array([[[0, 200, 100], [1, 2, 3]]], np.float32)
+    assert run(stable, x)[0] == pytest.approx(run(plain, x)[0])

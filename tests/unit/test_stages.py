@@ -290,6 +290,34 @@ def test_a_stale_handle_is_an_error():
         Crop.load(spec(CROP)).process(given, no_calls)
 
 
+HANDLE = [0, 0, 0, 0, 100, 100]
+TILE = [0, 0, 0, 100, 100]
+
+
+@pytest.mark.parametrize(
+    ("arrays", "error"),
+    [
+        ({"TILES": [TILE, TILE]}, BadRequest),
+        ({"TILES": []}, BadRequest),
+        ({"TILES": [[1, 0, 0, 100, 100]]}, BadRequest),
+        ({"TILES": [[-1, 0, 0, 100, 100]]}, BadRequest),
+        ({"TILES": [[0, 0, 0, 101, 100]]}, BadRequest),
+        ({"TILES": [[0, 50, 0, 50, 100]]}, BadRequest),
+        ({"TILES": [[0, -1, 0, 50, 100]]}, BadRequest),
+        ({"HANDLES": []}, BadRequest),
+        ({"HANDLES": [HANDLE, HANDLE]}, BadRequest),
+        ({"HANDLES": [[0, 0, 0, 1, 100, 100]]}, FrameLost),
+        ({"HANDLES": [[0, 0, 0, -1, 100, 100]]}, FrameLost),
+        ({"HANDLES": [[0, 0, 0, 0, 100, 0]]}, FrameLost),
+    ],
+)
+def test_crop_refuses_what_preprocess_would_not_say(arrays, error):
+    sides = {"TILES": (5, np.int32), "HANDLES": (6, np.int64)}
+    forged = {name: np.array(rows, sides[name][1]).reshape(-1, sides[name][0]) for name, rows in arrays.items()}
+    with pytest.raises(error):
+        Crop.load(spec(CROP)).process(inline(painted(), **forged) | candidates(FOUND), no_calls)
+
+
 def test_crop_packs_crops_of_their_own_widths_for_turn():
     line = {"model": "p_line", "size": "10,20", "resize": "pad", "pad": "9", "max_batch": "2", "packed": "true"}
     settings = {name: value for name, value in CROP.items() if "." not in name}
@@ -466,6 +494,22 @@ def test_label_hands_on_embeddings(tmp_path, count):
     outputs = stage.process(given, no_calls)
     assert outputs["FACE_EMBEDDING"].tolist() == [[1, 2], [3, 4], [0, 0]][:count]
     assert outputs["FACE_EMBEDDING"].shape == (count, 2)
+
+
+@pytest.mark.parametrize("rows", [[3], [-1]])
+def test_label_refuses_answers_about_nothing(label, rows):
+    colour = answered("COLOUR", [[0, 1]], [[0.9, 0.1]], rows=rows)
+    with pytest.raises(BadRequest, match="expected answers about 1 detections"):
+        label.process({"CLASS": np.zeros(1, np.int32)} | colour | answered("LINE", [], []), no_calls)
+
+
+@pytest.mark.parametrize("wrong", [{"ROWS": [0, 1, 2, 3]}, {"REST_ROWS": [1]}])
+def test_label_refuses_more_rows_than_answers(label, wrong):
+    colour = answered("COLOUR", [[0, 1]], [[0.9, 0.1]])
+    told = sent(colour, "colour") | {name: np.array(rows, np.int32) for name, rows in wrong.items()}
+    colour["COLOUR_SENT"] = sent_of("colour").pack(told)
+    with pytest.raises(BadRequest, match="COLOUR_SENT: expected an answer to each crop"):
+        label.process({"CLASS": np.zeros(4, np.int32)} | colour | answered("LINE", [], []), no_calls)
 
 
 def test_label_refuses_a_class_without_a_name(label):

@@ -176,3 +176,21 @@ def test_the_file_keeps_its_mode_and_a_link_stays_one(path):
     assert link.is_symlink()
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
     assert start_of(path)["crop"].instances == 3
+
+
+def test_what_needs_no_change_is_not_touched(path: Path) -> None:
+    """Whatever the file looks like."""
+    odd = PLAIN.replace("max_batch: 8     # crops", "max_batch:   8").replace("\n", "\r\n").encode()
+    path.write_bytes(odd)
+    start = start_of(path)
+    write(path, text_from(path), start, start)
+    assert path.read_bytes() == odd
+
+
+def test_lines_end_as_they_did(path: Path) -> None:
+    path.write_bytes(PLAIN.replace("\n", "\r\n").encode())
+    start = start_of(path)
+    write(path, text_from(path), start, start.changed("crop", instances=5))
+    written = path.read_bytes()
+    assert written.count(b"\r\n") == written.count(b"\n") > 10
+    assert pipeline_from_file(path).instances.crop == 5

@@ -16,11 +16,14 @@ TICKS = os.sysconf("SC_CLK_TCK")
 def processes() -> dict[int, str]:
     """Of the server that this process started: its own and its stubs', by the model they run."""
     found: dict[int, str] = {}
+    children: list[str] = []
     for task in Path("/proc/self/task").glob("*/children"):
-        for pid in map(int, task.read_text().split()):
-            with suppress(OSError):  # it has ended
-                if Path(f"/proc/{pid}/comm").read_text().strip() == SERVER:
-                    found |= {pid: SERVER, **stubs_of(pid)}
+        with suppress(OSError):  # the thread has ended
+            children += task.read_text().split()
+    for pid in map(int, children):
+        with suppress(OSError):  # it has ended
+            if Path(f"/proc/{pid}/comm").read_text().strip() == SERVER:
+                found |= {pid: SERVER, **stubs_of(pid)}
     return found
 
 

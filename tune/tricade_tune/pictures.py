@@ -25,7 +25,8 @@ class Picture:
 
 def pictures_in(folder: Path) -> list[Picture]:
     """Those in the folder and below it; raises `BadPictures`."""
-    files = sorted(file for file in folder.rglob("*") if file.suffix.lower() in SUFFIXES and file.is_file())
+    found = (file for file in folder.rglob("*") if file.suffix.lower() in SUFFIXES and file.is_file())
+    files = sorted(file for file in found if not file.name.startswith("."))  # those are somebody's thumbnails
     if not files:
         kinds = ", ".join(suffix[1:] for suffix in SUFFIXES)
         raise BadPictures(

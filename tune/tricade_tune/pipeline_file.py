@@ -91,12 +91,15 @@ def changes(data: Any, start: Setting, choice: Setting) -> Iterator[tuple[tuple[
 def write(path: Path, before: str, start: Setting, choice: Setting) -> None:
     """Beside and renamed, after it was read as `tricade build` reads it; raises `BadPipelineFile` where the file is no
     longer `before`, or cannot hold the choice."""
+    if choice == start:
+        return
     path = path.resolve()
     if path.read_text(encoding="utf-8") != before:
         raise BadPipelineFile(f"{path} has changed meanwhile; run again, or write the setting by hand: {choice}")
     part = path.with_name(f".{path.name}.part")
     try:
-        part.write_text(rewritten(before, start, choice), encoding="utf-8")
+        lines = "\r\n" if b"\r\n" in path.read_bytes() else "\n"
+        part.write_text(rewritten(before, start, choice), encoding="utf-8", newline=lines)
         shutil.copymode(path, part)
         _check(part, start, choice)
         part.replace(path)

@@ -36,6 +36,6 @@ def variant(repository: Path, into: Path, *edits: Edit, models: Collection[str] 
 
 def _linked(source: str, target: str) -> None:
     try:
-        os.link(source, target)
+        os.link(os.path.realpath(source), target)  # of a symbolic link what it leads to
     except OSError:
         shutil.copy2(source, target)
