@@ -20,6 +20,7 @@ from .stage import Arrays, Call, Model, ModelSpec, Network, Stage, spec_from_con
 
 # A stage's calls to other models in flight at once; each waits in a thread of its own.
 CALLS_AT_ONCE = 8
+STOPPING = "Server not ready"  # what a call to another model gets, as INTERNAL, once Triton is told to end
 
 
 def model_of(kind: type[Stage] | type[Network]) -> type[Instance]:
@@ -157,7 +158,8 @@ def _exec(call: Call, within: Any) -> Any:
 def _answer(call: Call, response: Any) -> Arrays:
     if response.has_error():
         error = response.error()
-        raise NetworkFailed(f"{call.model}: {error.message()}", triton_code=_code_name(error.code()))
+        code = "UNAVAILABLE" if STOPPING in error.message() else _code_name(error.code())
+        raise NetworkFailed(f"{call.model}: {error.message()}", triton_code=code)
     return {name: pb_utils.get_output_tensor_by_name(response, name).as_numpy() for name in call.outputs}
 
 
