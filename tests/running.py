@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 import signal
-import socket
 import subprocess
 import sys
 import threading
 import urllib.request
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from triton_client import PlainTriton
 
 from tricade.frames import remove_dead_rings
 from tricade_client import Client
+from tricade_tune.host import free_ports
 
 START_TIMEOUT_S = 120
 SHARED_MEMORY = Path("/dev/shm")
@@ -65,15 +65,6 @@ class Served:
         """The process ids of a model's Python instances."""
         below = processes.descendants(self.process.pid)
         return [pid for pid in below if re.search(rf" {re.escape(model)}_\d", processes.command(pid))]
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports nobody listens on now."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
 
 
 def regions_of(supervisor: int) -> list[str]:

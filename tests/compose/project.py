@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import time
 import uuid
 from collections.abc import Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from tricade_tune.host import free_ports
 
 ROOT = Path(__file__).parents[2]
 
@@ -32,15 +32,6 @@ def compose_command() -> tuple[str, ...]:
     """The plugin where the engine's client has it, else the stand-alone program."""
     plugin = subprocess.run(["docker", "compose", "version"], capture_output=True, check=False)
     return ("docker", "compose") if plugin.returncode == 0 else ("docker-compose",)
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports of this host that nobody listens on now, all different."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,8 @@ import running
 import skimage
 from PIL import Image
 
+from tricade_tune.host import free_ports
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = Path(skimage.data_dir, "page.png")
 TIMEOUT_S = 180
@@ -50,7 +52,7 @@ def folder(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def first(folder) -> tuple[Ended, int]:
     """The first run there, on a picture of its own, and the port it was told to take."""
-    (port,) = running.free_ports(1)
+    (port,) = free_ports(1)
     return run(folder, GRPC_PORT=str(port)), port
 
 

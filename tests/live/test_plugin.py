@@ -18,6 +18,7 @@ from tritonclient.utils import InferenceServerException
 from tricade_client import Client
 from tricade_server.backends import OURS
 from tricade_server.installation import find_triton
+from tricade_tune.host import free_ports
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +38,7 @@ def backends(tmp_path_factory) -> Path:
 def bare(backends, squares_repository, tmp_path_factory):
     """The gRPC address of a server started by hand, away from our sources."""
     triton = find_triton()
-    grpc, http, metrics = running.free_ports(3)
+    grpc, http, metrics = free_ports(3)
     libraries = os.pathsep.join(str(folder) for folder in triton.libraries)
     command = [
         str(triton.binary), f"--model-repository={squares_repository}", f"--backend-directory={backends}",
