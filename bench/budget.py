@@ -1,6 +1,6 @@
 """A latency budget, `python -m bench.budget`: for one caller, where every millisecond of a call goes.
 
-All figures are means over the same calls, as means add up. The client's parts are timed around `tritonclient`; the
+All figures are means over the same calls, as means add up. The client's parts are timed around gRPC; the
 wire is a round trip of the same request to a model that is not there: encoded, sent, parsed and refused. The server's
 are Triton's statistics: steps that a call waits for one after the other, and what the whole took beyond them. Parts
 that are measured apart must come to what a call takes in all, or the budget says that it does not add up.
@@ -19,12 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import grpc
 from google.protobuf import text_format
 from rich.console import Console
 from rich.table import Table
 from tritonclient import grpc as triton
 from tritonclient.grpc.model_config_pb2 import ModelConfig
-from tritonclient.utils import InferenceServerException
+from tritonclient.grpc.service_pb2_grpc import GRPCInferenceServiceStub
 
 from tricade_client import Client
 from tricade_client.triton import TritonTransport
@@ -75,28 +76,28 @@ class Budget:
 
 
 class Watched:
-    """Triton's client, and when its last inference began and ended."""
+    """Triton's service, and when its last inference began and ended."""
 
-    def __init__(self, client: Any) -> None:
-        self._client = client
+    def __init__(self, service: Any) -> None:
+        self._service = service
         self.begin_s = self.end_s = 0.0
-        self.inputs: list[Any] = []
+        self.message: Any = None
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._client, name)
-
-    def infer(self, model: str, inputs: list[Any], **options: Any) -> Any:
-        self.inputs, self.begin_s = inputs, time.perf_counter()
-        answer = self._client.infer(model, inputs, **options)
+    def ModelInfer(self, message: Any, **options: Any) -> Any:  # noqa: N802 - the service's name
+        self.message, self.begin_s = message, time.perf_counter()
+        answer = self._service.ModelInfer(message, **options)
         self.end_s = time.perf_counter()
         return answer
 
     def refused(self) -> float:
         """Seconds in which the last inference's request goes to the server, and comes back undone."""
+        message = type(self.message)()
+        message.CopyFrom(self.message)
+        message.model_name = NOBODY
         begin = time.perf_counter()
         try:
-            self._client.infer(NOBODY, self.inputs)
-        except InferenceServerException:
+            self._service.ModelInfer(message)
+        except grpc.RpcError:
             return time.perf_counter() - begin
         raise RuntimeError(f"expected no model {NOBODY!r}, the server has one")
 
@@ -104,9 +105,10 @@ class Watched:
 def budget_of(workload: Workload, repository: Path, url: str, *, seconds: float) -> Budget:
     """Call for so long, one call at a time, and a refused one after each."""
     ensemble = text_format.Parse((repository / workload.pipeline / "config.pbtxt").read_text(), ModelConfig())
-    with triton.InferenceServerClient(url) as client:
-        watched = Watched(client)
-        with Client(url, workload.pipeline, timeout_s=120, transport=TritonTransport(watched, url)) as pipeline:
+    with triton.InferenceServerClient(url) as client, grpc.insecure_channel(url) as channel:
+        watched = Watched(GRPCInferenceServiceStub(channel))
+        transport = TritonTransport(watched, channel.close, url)
+        with Client(url, workload.pipeline, timeout_s=120, transport=transport) as pipeline:
             for _ in range(WARM_UP):
                 _call(pipeline, watched, workload.pictures[0])
             before, end = _settled(client), time.perf_counter() + seconds

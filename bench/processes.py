@@ -11,7 +11,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import FrameType
+
+from tricade_server.signals import interrupt_on
 
 STOP_S, ALONE_S, KILL_S = 15.0, 2.0, 5.0  # for a server to end, for those without it, for the kernel to end them
 SHARED_MEMORY = "/dev/shm"
@@ -25,14 +26,7 @@ class ServerFailed(Exception):
 
 def interrupt_on_signals() -> None:
     """The first of `SIGNALS` raises KeyboardInterrupt, so that what runs is ended; further ones do not disturb that."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
-        for each in SIGNALS:
-            signal.signal(each, signal.SIG_IGN)
-        raise KeyboardInterrupt
-
-    for each in SIGNALS:
-        signal.signal(each, interrupt)
+    interrupt_on(*SIGNALS)
 
 
 @contextmanager

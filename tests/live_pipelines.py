@@ -23,15 +23,15 @@ KEYS: dict[str, Any] = {} if TARGET == "onnxruntime" else {"builder": {"optimiza
 
 
 def write(folder: Path, *, without: Collection[str] = ()) -> list[Path]:
-    """`squares`, `mixed` (with three more classifiers), `tiled` (with tiles, and two instances of a network) and
-    `text`; the pipeline files."""
+    """`squares` (whose classifier waits for company), `mixed` (with three more classifiers), `tiled` (with tiles, and
+    two instances of a network) and `text`; the pipeline files."""
     every = {"squares": write_squares, "mixed": _mixed, "tiled": _tiled, "text": _text}
     return [make(folder / name) for name, make in every.items() if name not in without]
 
 
 def write_squares(folder: Path, **keys: Any) -> Path:
     """The fixture cascade; `keys` as for `cascade.write`."""
-    return cascade.write(folder, **KEYS, **keys)
+    return cascade.write(folder, **{**KEYS, "colour": {"max_delay_us": 2000}, **keys})
 
 
 def _mixed(folder: Path) -> Path:

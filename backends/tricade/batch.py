@@ -19,6 +19,8 @@ def run_together(network: Network, requests: Sequence[Arrays]) -> list[Arrays | 
 
 def _alike(requests: Sequence[Arrays]) -> list[list[int]]:
     """Places of the requests whose rows may be one batch."""
+    if len(requests) == 1:
+        return [[0]]
     groups: dict[tuple[tuple[str, tuple[int, ...]], ...], list[int]] = {}
     for place, inputs in enumerate(requests):
         shape = tuple(sorted((name, array.shape[1:]) for name, array in inputs.items()))

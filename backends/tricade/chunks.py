@@ -32,6 +32,9 @@ def chunks_of(widths: NDArray[np.int32], steps: Sequence[int], *, max_batch: int
     `steps` that holds its widest crop. Minimizes the columns to compute plus `CALL_COST` a chunk."""
     if len(widths) == 0:
         return []
+    if len(steps) == 1:
+        cuts = _equal_cuts(len(widths), max_batch)
+        return [Chunk(np.arange(start, end), steps[0]) for start, end in pairwise(cuts)]
     order = np.argsort(widths, kind="stable").astype(np.int64)
     padded = np.asarray(steps)[np.searchsorted(np.asarray(steps), widths[order])]
     cuts = _equal_cuts(len(order), max_batch) if padded[0] == padded[-1] else _best_cuts(padded, max_batch)

@@ -102,28 +102,26 @@ class Crop(Stage):
         return [merged(part, overlap=self.finder.overlap) for part in parts]
 
     def _cut(self, frames: list[Frame], found: list[Detections]) -> tuple[dict[str, NDArray[Any]], list[Departure]]:
-        kept = [detections[: self.settings.max_detections] for detections in found]
-        count = np.array([len(detections) for detections in kept], np.int32)
-        truncated = np.array([len(detections) for detections in found], np.int32) - count
-        classes = np.concatenate([detections.classes for detections in kept])
+        kept = [detections.best(self.settings.max_detections) for detections in found]
+        counts = [len(detections) for detections in kept]
+        every = Detections.joined(kept)
         outputs: dict[str, NDArray[Any]] = {
-            "COUNT": count,
-            "TRUNCATED": truncated,
-            "BOXES": np.concatenate([detections.boxes for detections in kept]),
-            "CORNERS": np.concatenate([detections.corners for detections in kept]),
-            "SCORES": np.concatenate([detections.scores for detections in kept]),
-            "CLASS": classes,
+            "COUNT": np.array(counts, np.int32),
+            "TRUNCATED": np.array([len(all_) - count for all_, count in zip(found, counts, strict=True)], np.int32),
+            "BOXES": every.boxes,
+            "CORNERS": every.corners,
+            "SCORES": every.scores,
+            "CLASS": every.classes,
         }
         departures = []
         for name, target in self.targets.items():
-            rows = target.wants(classes)
+            rows = target.wants(every.classes)
             crops: list[Image] = []
-            start = 0
             for frame, detections in zip(frames, kept, strict=True):
-                end = start + len(detections)
-                places = rows[np.searchsorted(rows, start) : np.searchsorted(rows, end)] - start
-                crops += target.crops(frame.pixels, detections[places])
-                start = end
+                wanted = target.wants(detections.classes)
+                crops += target.crops(
+                    frame.pixels, detections if len(wanted) == len(detections) else detections[wanted]
+                )
             if target.packed:
                 outputs |= target.packed_outputs(name, rows, crops)
             else:

@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from .letterbox import Image
+from .letterbox import Image, clipped
 
 MARGIN = 2  # pixels to each side of a point that bicubic interpolation takes, or fewer
 
@@ -25,12 +25,10 @@ def padded(points: NDArray[np.float32], share: float) -> NDArray[np.float32]:
 def crop_boxes(picture: Image, boxes: NDArray[np.float32]) -> list[Image]:
     """The pixels that boxes (n, 4; left, top, right, bottom) touch, as views; at least 1 × 1, all of them inside."""
     height, width = picture.shape[:2]
-    starts = np.clip(np.floor(boxes[:, :2]), 0, (width - 1, height - 1)).astype(np.int64)
-    ends = np.maximum(np.ceil(boxes[:, 2:]), starts + 1).astype(np.int64)
-    return [
-        picture[top:bottom, left:right]
-        for (left, top), (right, bottom) in zip(starts.tolist(), ends.tolist(), strict=True)
-    ]
+    starts = clipped(np.floor(boxes[:, :2]), np.array([width - 1, height - 1], np.float32))
+    ends = np.maximum(np.ceil(boxes[:, 2:]), starts + 1)
+    places = np.concatenate([starts, ends], axis=1).astype(np.int64)
+    return [picture[top:bottom, left:right] for left, top, right, bottom in places.tolist()]
 
 
 def crop_polygon(picture: Image, corners: NDArray[np.float32]) -> Image:

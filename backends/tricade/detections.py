@@ -29,9 +29,10 @@ class Detections:
 
     def large(self, min_size: float) -> Detections:
         """Those at least `min_size` pixels wide and high, and never those without any area."""
-        left, top, right, bottom = self.boxes.T
-        width, height = right - left, bottom - top
-        return self[(np.minimum(width, height) > 0) & (width >= min_size) & (height >= min_size)]
+        sides = self.boxes[:, 2:] - self.boxes[:, :2]
+        smaller = np.minimum(sides[:, 0], sides[:, 1])
+        kept = (smaller > 0) & (smaller >= min_size)
+        return self if kept.all() else self[kept]
 
     def moved(self, left: int, top: int) -> Detections:
         """The same with the picture's origin elsewhere."""
@@ -40,8 +41,24 @@ class Detections:
         shift = np.array([left, top], np.float32)
         return Detections(self.boxes + np.tile(shift, 2), self.corners + shift, self.scores, self.classes)
 
+    def best(self, count: int) -> Detections:
+        """The first so many."""
+        return self if len(self) <= count else self[:count]
+
     def __getitem__(self, which: NDArray[Any] | slice) -> Detections:
         return Detections(self.boxes[which], self.corners[which], self.scores[which], self.classes[which])
+
+    @classmethod
+    def joined(cls, parts: Sequence[Detections]) -> Detections:
+        """One after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        return cls(
+            np.concatenate([part.boxes for part in parts]),
+            np.concatenate([part.corners for part in parts]),
+            np.concatenate([part.scores for part in parts]),
+            np.concatenate([part.classes for part in parts]),
+        )
 
 
 class Finder(ABC):
@@ -101,12 +118,7 @@ def merged(parts: Sequence[Detections], *, overlap: float) -> Detections:
     """
     if len(parts) == 1:
         return parts[0]
-    every = Detections(
-        np.concatenate([part.boxes for part in parts]),
-        np.concatenate([part.corners for part in parts]),
-        np.concatenate([part.scores for part in parts]),
-        np.concatenate([part.classes for part in parts]),
-    )
+    every = Detections.joined(parts)
     tile = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
     kept: list[int] = []
     waiting = np.argsort(-every.scores, kind="stable")

@@ -161,7 +161,7 @@ class FrameReader:
 
     def open(self, handle: Handle, inline: NDArray[np.uint8]) -> Frame:
         """The picture behind a handle; `inline` (bytes,) holds those of ring 0. Raises `FrameLost`."""
-        token, slot, generation, offset, height, width = (int(word) for word in handle)
+        token, slot, generation, offset, height, width = handle.tolist()
         if token == 0:
             size = height * width * CHANNELS
             if min(offset, height - 1, width - 1) < 0 or offset + size > len(inline):
@@ -252,5 +252,4 @@ def _words(mapped: mmap.mmap, slots: int) -> tuple[NDArray[np.int64], NDArray[np
 
 
 def _pixels(mapped: mmap.mmap, offset: int, height: int, width: int) -> NDArray[np.uint8]:
-    flat = np.frombuffer(mapped, np.uint8, height * width * CHANNELS, _HEADER + offset)
-    return flat.reshape(height, width, CHANNELS)
+    return np.ndarray((height, width, CHANNELS), np.uint8, mapped, _HEADER + offset)

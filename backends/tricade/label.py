@@ -98,19 +98,37 @@ class Label(Stage):
 
 def _answers(head: Head, answers: Answers, count: int) -> tuple[NDArray[np.object_], NDArray[np.float32]]:
     """Names and scores (count, k); rows without an answer have empty names and score 0."""
+    if head.settings.head == "ctc":
+        named, score = _texts(head, answers)
+    else:
+        named, score = _best(head, answers)
+    if len(answers.rows) == count > 0:  # one for each, in their order
+        return named, score
     labels = np.full((count, head.settings.top_k), b"", np.object_)
     scores = np.zeros((count, head.settings.top_k), np.float32)
-    if head.settings.head == "ctc":
-        for row, index, score in zip(answers.rows, answers.index, answers.score, strict=True):
-            text, scores[row, 0] = text_of(index, score, head.names)
-            labels[row, 0] = text.encode()
-    elif len(answers.rows):
-        sure = answers.score >= head.settings.threshold
-        named = np.full(sure.shape, b"", np.object_)
-        named[sure] = _named(head.encoded, answers.index[sure])
-        labels[answers.rows] = named
-        scores[answers.rows] = np.where(sure, answers.score, 0)
+    if len(answers.rows):
+        labels[answers.rows], scores[answers.rows] = named, score
     return labels, scores
+
+
+def _texts(head: Head, answers: Answers) -> tuple[NDArray[np.object_], NDArray[np.float32]]:
+    """What steps read, and its mean score (r, 1)."""
+    texts = np.empty((len(answers.rows), 1), np.object_)
+    scores = np.empty((len(answers.rows), 1), np.float32)
+    for row, (index, score) in enumerate(zip(answers.index, answers.score, strict=True)):
+        text, scores[row, 0] = text_of(index, score, head.names)
+        texts[row, 0] = text.encode()
+    return texts, scores
+
+
+def _best(head: Head, answers: Answers) -> tuple[NDArray[np.object_], NDArray[np.float32]]:
+    """Names and scores (r, k); those below the threshold are none."""
+    sure = answers.score >= head.settings.threshold
+    if sure.all():
+        return _named(head.encoded, answers.index), answers.score
+    names = np.full(sure.shape, b"", np.object_)
+    names[sure] = _named(head.encoded, answers.index[sure])
+    return names, np.where(sure, answers.score, np.float32(0))
 
 
 def _embeddings(head: Head, name: str, inputs: Arrays, count: int) -> NDArray[np.float32]:
@@ -130,11 +148,12 @@ def _encoded(names: Sequence[str]) -> NDArray[np.object_]:
 
 
 def _named(names: NDArray[np.object_], index: NDArray[np.int32]) -> NDArray[np.object_]:
-    """The name of each index (n,)."""
-    if len(index) and not 0 <= index.min() <= index.max() < len(names):
+    """The name of each index."""
+    try:
+        return names[index.view(np.uint32)]  # what is negative becomes too large
+    except IndexError:
         wrong = index[(index < 0) | (index >= len(names))][0]
-        raise StageError(f"the network answered class {wrong}, there are names for 0 to {len(names) - 1}")
-    return names[index]
+        raise StageError(f"the network answered class {wrong}, there are names for 0 to {len(names) - 1}") from None
 
 
 def _names(file: Path) -> tuple[str, ...]:

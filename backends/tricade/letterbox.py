@@ -67,5 +67,11 @@ def to_picture(points: Points, placement: Placement) -> Points:
     """Network-input pixels (..., 2) back to the picture's pixels, clipped to it."""
     scale_x, scale_y = placement.scale
     height, width = placement.picture
-    moved = (points - np.array([placement.left, placement.top], np.float32)) / np.array([scale_x, scale_y], np.float32)
-    return np.clip(moved, 0, np.array([width, height], np.float32), dtype=np.float32)
+    start, scale, size = np.array([[placement.left, placement.top], [scale_x, scale_y], [width, height]], np.float32)
+    return clipped((points - start) / scale, size)
+
+
+def clipped(points: Points, size: NDArray[np.float32]) -> Points:
+    """The same array, its values held to 0 … `size`; `np.clip` takes three times as long for a few."""
+    np.maximum(points, 0, out=points)
+    return np.minimum(points, size, out=points)

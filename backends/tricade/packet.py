@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
+from struct import Struct
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,6 @@ from numpy.typing import DTypeLike, NDArray
 
 from .errors import BadRequest
 from .stage import Arrays
-
-_SIDE = np.dtype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -26,9 +25,12 @@ class Field:
 
     def holds(self, shape: Sequence[int]) -> bool:
         """Whether an array may have that shape."""
-        return len(shape) == len(self.sides) and all(
-            side >= 0 if fixed < 0 else side == fixed for side, fixed in zip(shape, self.sides, strict=True)
-        )
+        if len(shape) != len(self.sides):
+            return False
+        for side, fixed in zip(shape, self.sides, strict=True):  # noqa: SIM110 - twice as fast as `all`
+            if side < 0 or side != fixed >= 0:
+                return False
+        return True
 
 
 class Packet:
@@ -39,7 +41,7 @@ class Packet:
 
     def __init__(self, tensor: str, *fields: Field) -> None:
         self.tensor, self.fields = tensor, fields
-        self._header = _SIDE.itemsize * sum(len(field.sides) for field in fields)
+        self._sides = Struct(f"={sum(len(field.sides) for field in fields)}q")
 
     def pack(self, arrays: Arrays) -> NDArray[np.uint8]:
         """The tensor's bytes; an array of another type or rank is a fault of ours."""
@@ -47,22 +49,22 @@ class Packet:
         for field, part in zip(self.fields, parts, strict=True):
             assert part.dtype == field.dtype, f"{self.tensor}: {field.name}"
             assert field.holds(part.shape), f"{self.tensor}: {field.name}"
-        sides = np.array([side for part in parts for side in part.shape], _SIDE)
-        return np.frombuffer(b"".join([sides.data, *(part.data for part in parts)]), np.uint8)
+        sides = self._sides.pack(*(side for part in parts for side in part.shape))
+        return np.frombuffer(b"".join([sides, *(part.data for part in parts)]), np.uint8)
 
     def unpack(self, packed: NDArray[np.uint8]) -> dict[str, NDArray[Any]]:
         """The arrays, as views; raises `BadRequest` for bytes that `pack` has not made."""
-        if packed.ndim != 1 or len(packed) < self._header:
+        if packed.ndim != 1 or len(packed) < self._sides.size:
             raise self._wrong(packed)
-        sides = packed[: self._header].view(_SIDE).tolist()
+        sides = self._sides.unpack_from(packed.data)
         found: dict[str, NDArray[Any]] = {}
-        start, used = self._header, 0
+        start, used = self._sides.size, 0
         for field in self.fields:
             shape, used = sides[used : used + len(field.sides)], used + len(field.sides)
             end = start + prod(shape) * np.dtype(field.dtype).itemsize
             if not field.holds(shape) or max(shape) > len(packed) or end > len(packed):
                 raise self._wrong(packed)
-            found[field.name] = packed[start:end].view(field.dtype).reshape(shape)
+            found[field.name] = np.ndarray(shape, field.dtype, packed, start)
             start = end
         if start != len(packed):
             raise self._wrong(packed)

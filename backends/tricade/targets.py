@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -44,8 +45,9 @@ class Target:
 
     def wants(self, classes: NDArray[np.int32]) -> NDArray[np.int32]:
         """The rows of detections this classifier gets."""
-        wanted = np.ones(len(classes), bool) if self.classes is None else np.isin(classes, self.classes)
-        return np.flatnonzero(wanted).astype(np.int32)
+        if self.classes is None:
+            return np.arange(len(classes), dtype=np.int32)
+        return np.flatnonzero(np.isin(classes, self.classes)).astype(np.int32)
 
     def crops(self, picture: Image, detections: Detections) -> list[Image]:
         """The part of the picture that each detection's crop shows, at its own size."""
@@ -90,9 +92,14 @@ class Target:
             rows=rows,
             chunks=chunks_of(widths, self.steps, max_batch=self.max_batch),
             draw=draw,
-            blank=np.full((1, self.size[0], self.steps[0], 3), self.pad, np.uint8),
+            blank=self._blank,
             answers=self.answers,
         )
+
+    @cached_property
+    def _blank(self) -> NDArray[np.uint8]:
+        """What goes to the network where there is no crop."""
+        return np.full((1, self.size[0], self.steps[0], 3), self.pad, np.uint8)
 
     def packed_outputs(self, name: str, rows: NDArray[np.int32], crops: list[Image]) -> dict[str, NDArray[Any]]:
         """Crops at their own widths, one after the other, for `turn`."""

@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import cv2
 import numpy as np
@@ -38,6 +38,7 @@ class Instance:
         cv2.setNumThreads(1)  # instances are the parallelism
         self.spec = _spec(args)
         self.model: Model = self.kind.load(self.spec)
+        self.answers = self._together if isinstance(self.model, Network) else self._one_by_one
         self.pool = ThreadPoolExecutor(CALLS_AT_ONCE)
         for note in self.model.notes:
             pb_utils.Logger.log_info(f"{self.spec.name}: {note}")
@@ -47,7 +48,7 @@ class Instance:
     def execute(self, requests: Sequence[Any]) -> list[Any]:
         """Called by the stub; one response a request."""
         try:
-            answers = self._answers(requests)
+            answers = self.answers(requests)
         except Exception as error:
             answers = [self._unforeseen(error)] * len(requests)
         self._warn()
@@ -58,11 +59,11 @@ class Instance:
         self.pool.shutdown(wait=False)
         self.model.close()
 
-    def _answers(self, requests: Sequence[Any]) -> list[Arrays | StageError]:
-        if isinstance(self.model, Network):
-            return run_together(self.model, [_inputs(request) for request in requests])
-        assert isinstance(self.model, Stage)
-        return [self._process(self.model, request) for request in requests]
+    def _together(self, requests: Sequence[Any]) -> list[Arrays | StageError]:
+        return run_together(cast(Network, self.model), [_inputs(request) for request in requests])
+
+    def _one_by_one(self, requests: Sequence[Any]) -> list[Arrays | StageError]:
+        return [self._process(cast(Stage, self.model), request) for request in requests]
 
     def _process(self, stage: Stage, request: Any) -> Arrays | StageError:
         if stage.asks_first and request.is_cancelled():
@@ -76,9 +77,10 @@ class Instance:
 
     def _warn(self) -> None:
         """Tell the log what the model has to say that it had not to say before."""
-        for warning in self.model.warnings[self.warned :]:
-            pb_utils.Logger.log_warn(f"{self.spec.name}: {warning}")
-        self.warned = len(self.model.warnings)
+        if len(self.model.warnings) > self.warned:
+            for warning in self.model.warnings[self.warned :]:
+                pb_utils.Logger.log_warn(f"{self.spec.name}: {warning}")
+            self.warned = len(self.model.warnings)
 
     def _response(self, request: Any, answer: Arrays | StageError) -> Any:
         try:

@@ -19,6 +19,7 @@ from .results import Results
 
 # Of next to no weight, to rehearse with.
 LIGHT: Mapping[str, weighty.Stages] = {"stages": ((16, 0), (16, 2)), "resnet": ((16, 1),)}
+STAGES = ("preprocess", "crop", "label")
 COUNTS = (5, 60)  # objects in the pictures to calibrate with, by turns: they have to differ
 SAID_EVERY_S = 10.0
 
@@ -35,7 +36,7 @@ def build_all(options: Options, results: Results) -> bool:
 def _pipeline(options: Options) -> Path:
     folder = options.out / "source"
     keys: dict[str, Any] = {"batching": {"max_delay_us": options.max_delay_us}}
-    keys["instances"] = {name: options.instances[name] for name in ("preprocess", "crop", "label")}
+    keys["instances"] = {name: count for name, count in options.instances.items() if name in STAGES}
     if options.level is not None:
         keys["builder"] = {"optimization_level": options.level}
     if options.pictures:

@@ -96,7 +96,7 @@ class Cascade:
                 met = self._under(load, way)
             after = self.server.moment()
             busy = {"gpu_busy_percent": float(np.mean(samples))} if samples else {}
-            return {**met.figures(), **self._derived(met, objects), **busy, **between(before, after, self.server)}
+            return {**met.figures(), **self._derived(met, objects), **busy, **between(before, after, self.server.stubs)}
 
         parameters = {"callers": load.callers} if load.callers else {"rate": load.rate}
         if objects:

@@ -84,15 +84,18 @@ def _measuring(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--open-seconds", type=float, default=6.0)
     group.add_argument("--rate", type=float, default=200.0, help="calls a second of the open loop")
     group.add_argument("--callers", type=_counts, default="1,8,32,128")
-    group.add_argument("--two-callers", type=_counts, default="1,32", help="of two calls a picture")
+    group.add_argument("--two-callers", type=_counts, default="1,8,32,128", help="of two calls a picture")
     group.add_argument("--objects", type=_counts, default="1,10,50,100,300", help="in a picture")
     group.add_argument("--busy", type=int, default=32, help="callers of comparisons and of the classifier alone")
     group.add_argument("--few", type=int, default=8, help="callers with pictures of many objects")
-    group.add_argument("--processes", type=int, default=4, help="that callers are spread over, 8 or more in each")
+    group.add_argument("--processes", type=int, default=12, help="that callers are spread over, 8 or more in each")
     group.add_argument(
-        "--instances", type=_instances, default="preprocess=6,crop=4,label=2", help="also detector, colour"
+        "--instances",
+        type=_instances,
+        default="preprocess=6,crop=4,label=2",
+        help="also detector, colour; others as built",
     )
-    group.add_argument("--max-delay-us", type=int, default=500)
+    group.add_argument("--max-delay-us", type=int, default=0)
 
 
 def _counts(text: str) -> tuple[int, ...]:

@@ -84,16 +84,20 @@ def pictures_from(folder: Path, *, count: int, where: str) -> Pictures:
     return Pictures(chosen, hashlib.sha256(b"".join(digests)).hexdigest(), where)
 
 
+def pictures_below(folder: Path) -> tuple[Path, ...]:
+    """By their suffix, sorted; hidden ones are somebody's thumbnails."""
+    names = sorted(file.relative_to(folder) for file in folder.rglob("*") if file.suffix.lower() in SUFFIXES)
+    found = [folder / name for name in names if not any(part.startswith(".") for part in name.parts)]
+    return tuple(file for file in found if file.is_file())
+
+
 def _found(folder: Path, where: str) -> tuple[Path, ...]:
-    """All pictures below the folder by their suffix, sorted; hidden ones are somebody's thumbnails."""
     if not folder.is_dir():
         raise SampleError(
             f"{where}: expected a folder of pictures; {folder} is {'a file' if folder.exists() else 'not there'}; "
             f"name one with at least {MIN_PICTURES} pictures of what will be served"
         )
-    names = sorted(file.relative_to(folder) for file in folder.rglob("*") if file.suffix.lower() in SUFFIXES)
-    found = [folder / name for name in names if not any(part.startswith(".") for part in name.parts)]
-    files = tuple(file for file in found if file.is_file())
+    files = pictures_below(folder)
     if not files:
         raise SampleError(
             f"{where}: expected pictures ({', '.join(suffix[1:] for suffix in SUFFIXES)}); {folder} holds none; "

@@ -25,11 +25,26 @@ def _serve(
     samples: Annotated[
         Path | None, typer.Option(metavar="DIR", help="keep a part of the pictures that users send, in this folder")
     ] = None,
-    sample_every: Annotated[int, typer.Option(min=1, help="of how many pictures one is kept")] = Sampling.every,
-    samples_max: Annotated[int, typer.Option(min=1, help="the most files in that folder")] = Sampling.most,
+    sample_every: Annotated[
+        int | None, typer.Option(min=1, help=f"of how many pictures one is kept; {Sampling.every} if absent")
+    ] = None,
+    samples_max: Annotated[
+        int | None, typer.Option(min=1, help=f"the most files in that folder; {Sampling.most} if absent")
+    ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="show the server's whole log")] = False,
 ) -> None:
     """Serve every pipeline of REPOSITORY; SIGTERM or Ctrl-C lets running calls finish and leaves nothing behind."""
     endpoints = Endpoints(host, grpc_port, http_port, metrics_port)
-    sampling = Sampling(samples, sample_every, samples_max) if samples else None
+    sampling = _sampling(samples, every=sample_every, most=samples_max)
     serve(repository, endpoints, say=lambda line: typer.echo(f"tricade: {line}"), verbose=verbose, sampling=sampling)
+
+
+def _sampling(folder: Path | None, *, every: int | None, most: int | None) -> Sampling | None:
+    if folder is not None:
+        return Sampling(folder, every or Sampling.every, most or Sampling.most)
+    for option, value in (("--sample-every", every), ("--samples-max", most)):
+        if value is not None:
+            raise typer.BadParameter(
+                "expected --samples DIR beside it; without a folder no picture is kept", param_hint=option
+            )
+    return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +17,10 @@ from .progress import progress
 
 if TYPE_CHECKING:  # onnx comes with it, which other commands can do without
     from tricade_tune.setting import Setting
-    from tricade_tune.tune import Outcome
+    from tricade_tune.tune import Asked, Outcome, Report
+
+    # What a test gives as the context's object stands in the place of the search on real servers.
+    Search = Callable[[Asked, Report], Outcome]
 
 LEAST_CALLS = 100  # of fewer the p99 is just the slowest
 LATE = 0.05  # the share of late calls above which the caller's own machine is in doubt
@@ -26,14 +30,25 @@ def register(app: typer.Typer) -> None:
     app.command("tune")(tune)
 
 
+def _finite(value: float) -> float:
+    if not math.isfinite(value):
+        raise typer.BadParameter(f"expected a finite number; got {value}")
+    return value
+
+
 def tune(
+    context: typer.Context,
     pipeline: Annotated[Path, typer.Argument(help="The pipeline file.", exists=True, dir_okay=False)],
     images: Annotated[
         Path, typer.Option(metavar="DIR", help="Pictures such as will be served.", exists=True, file_okay=False)
     ],
-    p99: Annotated[float, typer.Option(metavar="MS", min=1e-6, help="Milliseconds that 99 % of the calls may take.")],
+    p99: Annotated[
+        float,
+        typer.Option(metavar="MS", min=1e-6, callback=_finite, help="Milliseconds that 99 % of the calls may take."),
+    ],
     rate: Annotated[
-        float, typer.Option(metavar="CALLS_PER_S", min=1e-3, help="Calls a second, which arrive at random.")
+        float,
+        typer.Option(metavar="CALLS_PER_S", min=1e-3, callback=_finite, help="Calls a second, which arrive at random."),
     ],
     objects: Annotated[
         str,
@@ -45,7 +60,7 @@ def tune(
     ] = "",
     repository: Annotated[Path, typer.Option(help="Where the pipeline has been built.")] = Path("model_repository"),
     trials: Annotated[int, typer.Option(min=1, help="Settings that are tried at most.")] = 16,
-    seconds: Annotated[float, typer.Option(min=0.1, help="Seconds of load in each trial.")] = 5.0,
+    seconds: Annotated[float, typer.Option(min=0.1, callback=_finite, help="Seconds of load in each trial.")] = 5.0,
     output: Annotated[Path, typer.Option(file_okay=False, help="A folder for the plot.")] = Path("out"),
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Write nothing: neither the setting nor a plot.")] = False,
 ) -> None:
@@ -54,13 +69,20 @@ def tune(
     Instances, delays and batches are tried on a real server; let the machine do nothing else meanwhile.
     Where no setting meets the target nothing is written, and the exit code is 1.
     """
+    from tricade_server.signals import interruptible
+    from tricade_tune.errors import BadObjects
+    from tricade_tune.objects import shares_from
     from tricade_tune.pipeline_file import text_from, write
-    from tricade_tune.stopping import interruptible
     from tricade_tune.tune import Asked
-    from tricade_tune.tune import tune as tuned
+    from tricade_tune.tune import tune as search
 
+    try:
+        shares = shares_from(objects) if objects else ()
+    except BadObjects as error:
+        raise typer.BadParameter(str(error).removeprefix("--objects: "), param_hint="--objects") from error
     before = "" if dry_run else text_from(pipeline)
-    asked = Asked(pipeline, images, p99, rate, objects, repository, trials, seconds)
+    tuned: Search = context.obj or search
+    asked = Asked(pipeline, images, p99, rate, shares, repository, trials, seconds)
     try:
         with interruptible(), progress("reading the pipeline") as report:
             outcome = tuned(asked, report)
@@ -107,13 +129,15 @@ def _table(outcome: Outcome, rate: float) -> Table:
         measured = outcome.tried[setting]
         p99 = "-" if math.isinf(measured.p99_ms) else figure(measured.p99_ms)
         queue = max(measured.steps.items(), key=lambda item: item[1].queue_ms, default=None)
+        fell_back = f"{', '.join(measured.fell_back)} on ONNX Runtime" if measured.fell_back else ""
+        remark = measured.failed or fell_back
         cells = [
             "chosen" if setting == outcome.choice else "frontier" if setting in edge else "",
             str(setting.processes),
             p99,
-            f"{measured.missed:.1%}",
+            "-" if measured.failed else f"{measured.missed:.1%}",
             f"{queue[0]}, {figure(queue[1].queue_ms)} ms" if queue else "",
-            f"{setting.since(outcome.start)}" + (f" (cannot be served: {measured.failed})" if measured.failed else ""),
+            setting.since(outcome.start) + (f" ({remark})" if remark else ""),
         ]
         style = "bold green" if setting == outcome.choice else "" if setting in edge else "dim"
         table.add_row(*map(Text, cells), style=style)
@@ -121,7 +145,11 @@ def _table(outcome: Outcome, rate: float) -> Table:
 
 
 def _doubts(outcome: Outcome) -> None:
-    """What makes the figures less sure."""
+    """What makes the figures less sure, or those of something else."""
+    from tricade_tune.verdict import fallbacks
+
+    for line in fallbacks(list(outcome.tried.values())):
+        typer.echo(line)
     calls = min((each.calls for each in outcome.tried.values() if each.calls), default=LEAST_CALLS)
     if calls < LEAST_CALLS:
         typer.echo(f"a trial had {calls} calls: of so few the p99 is the slowest; raise --seconds")

@@ -97,10 +97,10 @@ def _check_size(sizes: Sequence[int]) -> None:
 
 def _checked_counts(arrays: Arrays, images: int) -> list[int]:
     count = arrays.get("COUNT")
-    if count is None or count.shape != (images,) or (count < 0).any():
-        came = "none" if count is None else f"{count.tolist()}"
-        raise ResultMismatch(f"COUNT: expected a count for each of {images} images, got {came}; {_ADVICE}")
-    return [int(value) for value in count]
+    counts: list[int] = [] if count is None else count.tolist()
+    if count is None or count.shape != (images,) or min(counts, default=0) < 0:
+        raise ResultMismatch(f"COUNT: expected a count for each of {images} images, got {counts or 'none'}; {_ADVICE}")
+    return counts
 
 
 def _check_shapes(arrays: Arrays, *, images: int, rows: int) -> None:

@@ -33,19 +33,23 @@ class Threads:
     """For a blocking transport. Requests already sent end by themselves, at their deadline at the latest."""
 
     def __init__(self, in_flight: int) -> None:
-        self._pool = ThreadPoolExecutor(in_flight, thread_name_prefix="tricade")
+        self._in_flight = in_flight
+        self._pool: ThreadPoolExecutor | None = None  # most calls are one request, which needs none
 
     async def work(self, function: Callable[[], T]) -> T:
         return function()
 
     def start(self, call: Call[T]) -> Future[T]:
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self._in_flight, thread_name_prefix="tricade")
         return self._pool.submit(lambda: finished(call()))
 
     async def finished(self, started: Future[T]) -> T:
         return started.result()
 
     async def abandon(self, started: Iterable[Future[Any]]) -> None:  # noqa: ARG002 - the pool knows them
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
 
 
 class Tasks:

@@ -1,18 +1,19 @@
-"""gRPC to Triton, blocking and asyncio: the one file that knows `tritonclient`."""
+"""gRPC to Triton, blocking and asyncio: the one file that opens connections. The service and its messages are
+`tritonclient`'s."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tritonclient import grpc as blocking
-from tritonclient.grpc import aio
-from tritonclient.utils import InferenceServerException
+import grpc
+from tritonclient.grpc.service_pb2 import ModelConfigRequest, RepositoryIndexRequest
+from tritonclient.grpc.service_pb2_grpc import GRPCInferenceServiceStub
 
-from .codec import MAX_MESSAGE_BYTES, Request, Tensor
+from .codec import MAX_MESSAGE_BYTES, Request
 from .errors import (
     BadInput,
     ClientClosed,
@@ -24,6 +25,7 @@ from .errors import (
     TricadeError,
     Unavailable,
 )
+from .messages import arrays_from_message, message_from_request
 from .results import Arrays
 from .transport import Context
 
@@ -64,56 +66,53 @@ class Tls:
 
 
 class TritonTransport:
-    """Serves both flavours: an answer is awaited where the client gives an awaitable, else it is there."""
+    """Serves both flavours: an answer is awaited where the service gives an awaitable, else it is there.
 
-    def __init__(self, client: Any, url: str) -> None:
-        self._client = client
+    `service` has the methods of `GRPCInferenceService`, `close` closes the channel below it.
+    """
+
+    def __init__(self, service: Any, close: Callable[[], Any], url: str) -> None:
+        self._service = service
+        self._close = close
         self._url = url
         self._closed = False
 
     async def infer(self, request: Request, context: Context) -> Arrays:
-        arguments: dict[str, Any] = {"inputs": [_input(tensor) for tensor in request.inputs]}
-        if request.outputs:
-            arguments["outputs"] = [blocking.InferRequestedOutput(name) for name in request.outputs]
-        answer = await self._answer("infer", request.model, context, **arguments)
-        names = [output.name for output in answer.get_response().outputs]
-        return {name: answer.as_numpy(name) for name in names}
+        return arrays_from_message(await self._answer("ModelInfer", message_from_request(request), context))
 
     async def parameters(self, model: str, context: Context) -> Mapping[str, str]:
-        answer = await self._answer("get_model_config", model, context)
+        answer = await self._answer("ModelConfig", ModelConfigRequest(name=model), context)
         return {name: value.string_value for name, value in answer.config.parameters.items()}
 
     async def models(self, context: Context) -> tuple[str, ...]:
-        answer = await self._answer("get_model_repository_index", None, context)
+        answer = await self._answer("RepositoryIndex", RepositoryIndexRequest(), context)
         return tuple(dict.fromkeys(model.name for model in answer.models))
 
     async def close(self) -> None:
         self._closed = True
-        closing = self._client.close()
+        closing = self._close()
         if inspect.isawaitable(closing):
             await closing
 
-    async def _answer(self, method: str, model: str | None, context: Context, **arguments: Any) -> Any:
-        """Call a method of the client; its errors become ours here and nowhere else."""
-        names = () if model is None else (model,)
-        call = getattr(self._client, method)
+    async def _answer(self, method: str, message: Any, context: Context) -> Any:
+        """Call a method of the service; its errors become ours here and nowhere else."""
         timeout_s = context.deadline.left_s()
         try:
-            answer = call(*names, headers=dict(context.headers), client_timeout=timeout_s, **arguments)
+            answer = getattr(self._service, method)(message, metadata=tuple(context.headers.items()), timeout=timeout_s)
             return await answer if inspect.isawaitable(answer) else answer
-        except InferenceServerException as error:
+        except grpc.RpcError as error:
             raise self._translated(error, context) from error
         except Exception as error:  # gRPC has errors of its own for a channel closed by another thread or task
             if self._closed:
                 raise ClientClosed(_CLOSED) from error
             raise
 
-    def _translated(self, error: InferenceServerException, context: Context) -> TricadeError:
+    def _translated(self, error: Any, context: Context) -> TricadeError:
         if self._closed:
             return ClientClosed(_CLOSED)
-        code = (error.status() or "").removeprefix("StatusCode.")
+        code = error.code().name
         kind = _ERRORS.get(code, ServerFailed)
-        said = (error.message() or code).partition("\n")[0]  # a Python backend's traceback follows
+        said = (error.details() or code).partition("\n")[0]  # a Python backend's traceback follows
         if kind is ServerRefused:
             return ServerRefused(said)
         if kind is Timeout:
@@ -123,12 +122,12 @@ class TritonTransport:
 
 def blocking_transport(url: str, tls: Tls | None) -> TritonTransport:
     """One channel, for any number of threads."""
-    return TritonTransport(blocking.InferenceServerClient(url, **_channel(url, tls)), url)
+    return _transport(grpc, url, tls)
 
 
 def asyncio_transport(url: str, tls: Tls | None) -> TritonTransport:
     """One channel, for the event loop that runs now."""
-    return TritonTransport(aio.InferenceServerClient(url, **_channel(url, tls)), url)
+    return _transport(grpc.aio, url, tls)
 
 
 def checked_url(url: str) -> str:
@@ -138,20 +137,22 @@ def checked_url(url: str) -> str:
     raise BadInput(f"url: expected host:port of the server's gRPC endpoint, like localhost:8001, got {url!r}")
 
 
-def _channel(url: str, tls: Tls | None) -> dict[str, Any]:
+def _transport(flavour: Any, url: str, tls: Tls | None) -> TritonTransport:
+    """`flavour` is `grpc` or `grpc.aio`."""
     checked_url(url)
     if tls is None:
-        return {"channel_args": _CHANNEL}
-    files = {name: None if path is None else str(path) for name, path in vars(tls).items()}
-    missing = [path for path in files.values() if path is not None and not Path(path).is_file()]
+        channel = flavour.insecure_channel(url, _CHANNEL)
+    else:
+        channel = flavour.secure_channel(url, _credentials(tls), _CHANNEL)
+    return TritonTransport(GRPCInferenceServiceStub(channel), channel.close, url)
+
+
+def _credentials(tls: Tls) -> Any:
+    files = {name: Path(path) for name, path in vars(tls).items() if path is not None}
+    missing = [str(path) for path in files.values() if not path.is_file()]
     if missing:
         raise BadInput(f"tls: expected PEM files, these are none: {', '.join(missing)}")
-    return {"channel_args": _CHANNEL, "ssl": True, **files}
-
-
-def _input(tensor: Tensor) -> blocking.InferInput:
-    made = blocking.InferInput(tensor.name, list(tensor.data.shape), tensor.dtype)
-    return made.set_data_from_numpy(tensor.data)
+    return grpc.ssl_channel_credentials(**{name: path.read_bytes() for name, path in files.items()})
 
 
 _CLOSED = "the client is closed; make a new one, or close it after the last call"

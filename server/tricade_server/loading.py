@@ -25,6 +25,7 @@ class Loader:
         self._control, self._say = control, say
         self._models = {model.name: model for model in models}
         self._restarts: dict[str, int] = {}
+        self.fell_back: dict[str, str] = {}  # networks that run on ONNX Runtime although they have a plan, and why
 
     def load_all(self) -> None:
         """Load and warm up everything; raises `LoadFailed` naming the first model that cannot be served."""
@@ -33,6 +34,8 @@ class Loader:
             reasons = list(pool.map(self._load_step, steps))
         for model, why in zip(steps, reasons, strict=True):
             if why:
+                if model.plan.is_file():
+                    self.fell_back[model.name] = why
                 self._say(f"{model.name} runs on ONNX Runtime: {why}")
         for model in self._models.values():
             if model.is_ensemble:

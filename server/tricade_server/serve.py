@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 
 from tricade.frames import remove_dead_rings
 from tricade.sampling import Sampling
@@ -19,20 +18,25 @@ from .loading import Loader, Say
 from .pinned import pinned
 from .process import Endpoints, start_triton
 from .samples import Samples
+from .signals import interruptible
 from .stubs import StubWatch
 
 CHECK_EVERY_S = 0.25
 
 
-class _Stop(Exception):
-    """A signal asked for the end."""
+@dataclass(frozen=True)
+class Running:
+    """A server; `fell_back` are networks that run on ONNX Runtime although they have a plan, and why."""
+
+    watch: StubWatch
+    fell_back: Mapping[str, str]
 
 
 @contextmanager
 def serving(
     repository: Path, endpoints: Endpoints, *, say: Say, verbose: bool = False, sampling: Sampling | None = None
-) -> Iterator[StubWatch]:
-    """A server with every pipeline of `repository` loaded and warm, stopped on the way out; yields its watch."""
+) -> Iterator[Running]:
+    """A server with every pipeline of `repository` loaded and warm, stopped on the way out."""
     with own_folder() as folder, pinned(repository, folder / "repository") as models:
         installation = find_triton()
         remove_dead_rings()
@@ -54,7 +58,7 @@ def serving(
                 samples.begin()
                 watch = StubWatch(triton, loader.reload, say)
                 say(f"{', '.join(model.name for model in models if model.is_ensemble)} ready: {endpoints}")
-                yield watch
+                yield Running(watch, loader.fell_back)
         finally:
             triton.stop()
 
@@ -63,28 +67,11 @@ def serve(
     repository: Path, endpoints: Endpoints, *, say: Say, verbose: bool = False, sampling: Sampling | None = None
 ) -> None:
     """Serve until SIGTERM or SIGINT, then drain; raises `ServeError` where that cannot be."""
-    with _signals_raise():
+    with interruptible():
         try:
-            with serving(repository, endpoints, say=say, verbose=verbose, sampling=sampling) as watch:
+            with serving(repository, endpoints, say=say, verbose=verbose, sampling=sampling) as running:
                 while True:
-                    watch.check()
+                    running.watch.check()
                     time.sleep(CHECK_EVERY_S)
-        except _Stop:
+        except KeyboardInterrupt:
             say("stopped")
-
-
-@contextmanager
-def _signals_raise() -> Iterator[None]:
-    """Turn the first SIGTERM or SIGINT into an exception; further ones do not interrupt the draining."""
-
-    def stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
-        for each in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(each, signal.SIG_IGN)
-        raise _Stop
-
-    before = {each: signal.signal(each, stop) for each in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)

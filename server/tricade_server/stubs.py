@@ -27,9 +27,7 @@ class StubWatch:
     def check(self) -> None:
         """Reload the models that lost a process; raises `LoadFailed` for a dead server, or a model that dies
         again and again."""
-        self._triton.check_alive()
-        running = stubs_of(self._triton.process.pid)
-        for model in sorted({model for pid, model in self._known.items() if pid not in running}):
+        for model in self.hurt():
             self._note_death(model)
             self._say(f"{model}: a process of it has died; it is loaded again")
             try:
@@ -38,6 +36,12 @@ class StubWatch:
                 self._triton.check_alive(within_s=ENDING_S)  # a server that ends loses its stubs first
                 raise
             self._known = stubs_of(self._triton.process.pid)
+
+    def hurt(self) -> list[str]:
+        """The models that have lost a process; raises `LoadFailed` for a dead server."""
+        self._triton.check_alive()
+        running = stubs_of(self._triton.process.pid)
+        return sorted({model for pid, model in self._known.items() if pid not in running})
 
     def _note_death(self, model: str) -> None:
         deaths = self._deaths.setdefault(model, deque(maxlen=MOST_DEATHS))

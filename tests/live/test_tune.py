@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -14,7 +15,10 @@ import running
 
 from tricade_build.build import build
 from tricade_build.spec_file import pipeline_from_file
+from tricade_tune.host import processes as server_processes
+from tricade_tune.models import models_of
 from tricade_tune.setting import Setting, setting_from
+from tricade_tune.trials import Load, trials_of
 
 COMMENT = "# Kept as it is.\n"
 
@@ -74,6 +78,46 @@ def test_a_target_that_nothing_meets_leaves_all_as_it_was_and_says_why(path):
         assert part in errors
     [bound] = [line for line in errors.splitlines() if line.startswith("  bound by: ")]
     assert bound.split()[2].rstrip(",") in {step.name for step in setting_of(path).steps}
+
+
+def test_figures_of_a_plan_that_fell_back_are_said_to_be_that(path):
+    (path.parents[1] / "built" / "squares_colour" / "1" / "model.plan").write_bytes(b"not a plan")
+
+    tune = started(path, "--p99=5000", "--trials=1", "--seconds=0.5", "--dry-run")
+    said, errors = tune.communicate(timeout=60)
+
+    assert tune.returncode == 0, errors
+    assert "as the file has it (colour on ONNX Runtime)" in said
+    [line] = [line for line in said.splitlines() if "the figures are not those of its plan" in line]
+    assert line.startswith("colour ran on ONNX Runtime: ")
+    assert "manifest.json does not say what model.plan was built for" in line
+
+
+@pytest.mark.parametrize(
+    ("victim", "said"),
+    [
+        ("squares_crop", "void: a process of squares_crop has died"),
+        ("tritonserver", "void: tritonserver ended by itself with exit code -9"),
+    ],
+)
+def test_a_process_that_dies_makes_its_trial_void_and_no_other(path, victim, said):
+    pipeline, repository = pipeline_from_file(path), path.parents[1] / "built"
+    models = models_of(pipeline, path=path, repository=repository)
+    pictures = [cascade.picture(cascade.objects(3))]
+
+    def kill(length: int) -> list[bytes]:
+        """What the trial calls before it calls the pipeline."""
+        os.kill(next(pid for pid, name in server_processes().items() if name == victim), signal.SIGKILL)
+        return pictures
+
+    with trials_of(pipeline.name, models, repository) as trials:
+        died = trials.measured(setting_of(path), Load(kill, 2, 0.5, 5000))
+        lived = trials.measured(setting_of(path), Load(lambda length: pictures, 20, 0.5, 5000))
+
+    assert died.failed.startswith(said)
+    assert died.calls == 0
+    assert (lived.failed, lived.missed, lived.fell_back) == ("", 0, {})
+    assert running.left_by(os.getpid()) == []
 
 
 def test_an_interruption_ends_the_server_and_writes_nothing(path):

@@ -16,7 +16,7 @@ from bench.gpu.children import JobFailed, children, together
 from bench.gpu.engines import bound_of
 from bench.gpu.options import parsed
 from bench.gpu.results import Results
-from bench.gpu.served import Moment, Server, Work, between
+from bench.gpu.served import Moment, Work, between
 from bench.gpu.variants import delayed, instances, unbatched, variant, without_ring
 from bench.load import Round
 from tricade_build.build import build
@@ -44,7 +44,7 @@ def test_networks_that_share_a_gpu_bound_the_pictures():
 def test_a_step_is_what_its_model_did_meanwhile():
     before = Moment(0.0, {"weighty": Work(3, 3, 3, (0, 0, 0, 0), 0)}, {"weighty": 1.0}, 0.0)
     after = Moment(2.0, {"weighty": Work(7, 7, 5, (4, 8, 12, 16), 1000)}, {"weighty": 2.0}, 3.0)
-    found = between(before, after, Server("", [], {1: "weighty", 2: "weighty"}))
+    found = between(before, after, {1: "weighty", 2: "weighty"})
     assert (found["served_calls"], found["idle_cores"]) == (4, 1.5)
     assert found["steps"]["weighty"] == {
         "requests_a_call": 1.0,

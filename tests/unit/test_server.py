@@ -195,6 +195,23 @@ def test_what_falls_back_does_so_in_what_triton_reads(tmp_path):
     assert (tmp_path / "r" / "b" / "config.pbtxt").read_text() == plan
 
 
+@pytest.mark.parametrize("has_plan", [True, False])
+def test_only_a_plan_can_have_fallen_back(tmp_path, has_plan):
+    """A network that was built without one runs as it should."""
+    write(tmp_path / "r" / "a", ENSEMBLE)
+    write(tmp_path / "r" / "b", 'platform: "tensorrt_plan"')
+    (tmp_path / "r" / "b" / "configs").mkdir()
+    (tmp_path / "r" / "b" / "configs" / "onnxruntime.pbtxt").write_text('default_model_filename: "model.onnx"')
+    (tmp_path / "r" / "b" / "1" / "model.onnx").touch()
+    if has_plan:
+        (tmp_path / "r" / "b" / "1" / "model.plan").write_bytes(b"unknown")
+    with pinned(tmp_path / "r", tmp_path / "pinned") as models:
+        loader = Loader(Recording(tmp_path / "pinned"), models, lambda line: None)
+        loader.load_all()
+    assert loader.fell_back.keys() == ({"b"} if has_plan else set())
+    assert all("manifest.json does not say what model.plan was built for" in why for why in loader.fell_back.values())
+
+
 def test_a_model_without_a_version_is_named(tmp_path):
     write(tmp_path / "a", ENSEMBLE, None)
     with pytest.raises(BadRepository, match=r"a has no version folder \(1/\)"):

@@ -166,6 +166,9 @@ def test_pictures_are_those_of_the_folder_and_not_too_many(tmp_path):
     for number in range(2 * MOST):
         (tmp_path / "more" / f"{number:04d}.JPG").write_bytes(b"%d" % number)
     (tmp_path / "note.txt").write_text("no picture")
+    (tmp_path / ".thumbnails").mkdir()
+    for hidden in (tmp_path / ".thumbnails" / "0000.jpg", tmp_path / "more" / ".0000.jpg"):
+        hidden.write_bytes(b"hidden")
 
     assert [picture.encoded for picture in pictures_in(tmp_path)] == [
         b"%d" % number for number in range(0, 2 * MOST, 2)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from tricade_tune.search import DELAY_US, Did, Goal, Measured, best, chosen, frontier, next_setting, search
+from tricade_tune.search import DELAY_US, Did, Goal, Measured, best, chosen, failure, frontier, next_setting, search
 from tricade_tune.setting import Setting, Step
 
 SERVICE_MS = {"preprocess": 8.0, "detector": 15.0, "crop": 4.0, "colour": 2.0, "label": 0.5}
@@ -178,13 +178,36 @@ def test_batches_grow_to_what_the_pictures_need_and_the_weights_allow(objects, m
 def test_what_cannot_be_served_is_passed_over():
     def measure(asked: Setting) -> Measured:
         if asked["detector"].instances > 1:
-            return Measured(math.inf, 1.0, 0, {}, 0.0, failed="out of memory")
+            return failure("cannot be served: out of memory")
         return Queues(60)(asked)
 
     tried = search(setting(), measure, Goal(60, trials=16))
 
     assert best(tried)["detector"].instances == 1
     assert all(each["detector"].instances <= 2 for each in tried)
+
+
+def test_a_void_trial_says_nothing_about_smaller_settings():
+    """One with three of everything is void; two of everything are enough, and one crop less is tried from there."""
+    goal, queues = Goal(1000, trials=40), Queues(20)
+    start = setting(**dict.fromkeys(SERVICE_MS, 2))
+    larger = setting(**dict.fromkeys(SERVICE_MS, 3))
+    died, slow = failure("void: a process has died"), replace(queues(larger), p99_ms=2000)
+
+    def after(first: Measured) -> Setting | None:
+        return next_setting({larger: first, start: queues(start)}, goal)
+
+    assert after(slow) is None
+    less = after(died)
+    assert less is not None
+    assert less.processes == start.processes - 1
+
+
+def test_what_has_no_figures_is_never_the_best():
+    """Not even beside a setting that answered no call at all."""
+    slow = Measured(math.inf, 1.0, 100, {"crop": Did(1, 1, 900, 1, 1)}, 0.1)
+
+    assert best({setting(): failure("void"), setting(crop=2): slow}) == setting(crop=2)
 
 
 def test_the_frontier_is_what_nothing_as_small_is_faster_than():

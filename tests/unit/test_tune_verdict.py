@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
-from tricade_tune.search import Did, Goal, Measured
+from tricade_tune.search import Did, Goal, Measured, failure
 from tricade_tune.setting import Setting, Step
-from tricade_tune.verdict import Missed, bound, highest_rate, missed
+from tricade_tune.verdict import Missed, bound, fallbacks, highest_rate, missed
 
 SETTING = Setting((Step("preprocess", 2), Step("detector", 1, max_delay_us=0)))
 
@@ -69,9 +70,43 @@ def test_what_was_not_answered_is_said():
     assert "more cores" not in found
 
 
-def test_what_cannot_be_served_is_not_asked_for_a_rate():
-    failed = Measured(math.inf, 1.0, 0, {}, 0.0, failed="out of memory")
+def test_what_has_no_figures_is_not_asked_for_a_rate():
+    tried = {SETTING: failure("cannot be served: out of memory")}
 
-    found = missed({SETTING: failed}, Goal(50, 16), rate=40, measure_at=lambda *_: pytest.fail("asked"), cores=2)
+    found = missed(tried, Goal(50, 16), rate=40, measure_at=lambda *_: pytest.fail("asked"), cores=2)
 
-    assert "it cannot be served: out of memory" in str(found)
+    assert str(found).splitlines() == [
+        "expected calls that can be measured; none of 1 settings that were tried has figures; "
+        "the pipeline file is as it was",
+        "  preprocess 2; detector 1, 0 µs (cannot be served: out of memory)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("at", "said"),
+    [
+        ([failure("void: it has died")] * 4, "which lower rate that setting would do is not known: a trial failed (void: it has died)"),
+        ([measured(60), measured(40), failure("void: it has died"), measured(40)], "with that setting the target was met at 12.5 calls/s"),
+        ([measured(60)] * 4, "not even at 2.5 calls/s did that setting meet it"),
+    ],
+)  # fmt: skip
+def test_a_lower_rate_without_figures_is_not_one_that_missed(at, said):
+    """40 is halved to 20, 10, 5 and 2.5, or from 10 on to 15 and 12.5."""
+    rest = iter(at)
+
+    found = missed({SETTING: measured(70)}, Goal(50, 16), rate=40, measure_at=lambda *_: next(rest), cores=2)
+
+    assert said in str(found)
+
+
+def test_a_fallback_is_said_with_its_figures():
+    plain, fell = measured(70), replace(measured(60), fell_back={"detector": "another GPU"})
+
+    assert fallbacks([plain]) == fallbacks([]) == []
+    assert fallbacks([plain, fell, failure("void")]) == [
+        "detector ran on ONNX Runtime in 1 of 2 trials: the figures are not those of its plan: another GPU"
+    ]
+    assert fallbacks([fell]) == ["detector ran on ONNX Runtime: the figures are not those of its plan: another GPU"]
+    found = str(Missed(SETTING, fell, Goal(50, 16), 1, 40, 0.0, 64))
+    assert "  not of plans: detector ran on ONNX Runtime\n" in found
+    assert "not of plans" not in str(Missed(SETTING, plain, Goal(50, 16), 1, 40, 0.0, 64))

@@ -3,9 +3,8 @@
 TuneError               one message for the user: what was expected, what came, what to do
 ├── BadObjects          --objects is not a list of shares, or asks for counts that no picture has
 ├── BadPictures         the folder holds no pictures that the pipeline answers
-├── BadPipelineFile     the pipeline file cannot be rewritten without a loss, or has changed meanwhile
-├── BadPipelineModels   the repository does not hold this pipeline
-└── TargetMissed        no setting that was tried meets the target
+├── BadPipelineFile     a value of the pipeline file cannot be changed alone, or the file has changed meanwhile
+└── BadPipelineModels   the repository does not hold this pipeline
 """
 
 
@@ -27,7 +26,3 @@ class BadPipelineFile(TuneError):
 
 class BadPipelineModels(TuneError):
     """`tricade build` has to come first."""
-
-
-class TargetMissed(TuneError):
-    """The message says what was best, what bounds it, and which rate it would do."""

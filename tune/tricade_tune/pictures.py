@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tricade_build.pictures import SUFFIXES
+from tricade_build.pictures import SUFFIXES, pictures_below
 from tricade_client import Client, ServerRefused, TricadeError
 
 from .errors import BadPictures
@@ -25,8 +25,7 @@ class Picture:
 
 def pictures_in(folder: Path) -> list[Picture]:
     """Those in the folder and below it; raises `BadPictures`."""
-    found = (file for file in folder.rglob("*") if file.suffix.lower() in SUFFIXES and file.is_file())
-    files = sorted(file for file in found if not file.name.startswith("."))  # those are somebody's thumbnails
+    files = pictures_below(folder)
     if not files:
         kinds = ", ".join(suffix[1:] for suffix in SUFFIXES)
         raise BadPictures(

@@ -6,6 +6,7 @@ tried. The same measurements lead the same way, and nothing is tried twice.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -31,7 +32,11 @@ class Did:
 
 @dataclass(frozen=True)
 class Measured:
-    """One trial. `p99_ms` is infinite where more than 1 % of the calls were not answered; `missed` is their share."""
+    """One trial. `p99_ms` is infinite where more than 1 % of the calls were not answered; `missed` is their share.
+
+    `fell_back` are networks whose figures are those of ONNX Runtime and not of the plan that they have, and why. A
+    trial that `failed` has no figures, and tells nothing about smaller settings.
+    """
 
     p99_ms: float
     missed: float
@@ -39,7 +44,13 @@ class Measured:
     steps: Mapping[str, Did]
     cpu_s_a_call: float  # of all the server's processes
     late: float = 0.0  # share of calls that the caller began late
-    failed: str = ""  # why it could not be served at all
+    failed: str = ""  # why it could not be served, or what ended while it was
+    fell_back: Mapping[str, str] = field(default_factory=dict)
+
+
+def failure(why: str) -> Measured:
+    """A trial without figures."""
+    return Measured(math.inf, 1.0, 0, {}, 0.0, failed=why)
 
 
 Measure = Callable[[Setting], Measured]
@@ -73,7 +84,8 @@ def chosen(tried: Tried, goal: Goal) -> Setting | None:
 
 
 def best(tried: Tried) -> Setting:
-    """The fastest; where calls were missed, the one that missed the fewest and queued least."""
+    """The fastest; where calls were missed, the one that missed the fewest and queued least; one without figures only
+    where none has any."""
     return _by_merit(tried)[0]
 
 
@@ -127,10 +139,10 @@ def frontier(tried: Tried) -> list[Setting]:
 def _lesser(tried: Tried, goal: Goal) -> Iterator[Setting]:
     """Of all that meet the goal, the least first; nothing that was tried, or is less than what was too little."""
     met = [setting for setting, measured in tried.items() if goal.met_by(measured)]
-    failed = [setting for setting in tried if setting not in met]
+    little = [setting for setting in tried if setting not in met and not tried[setting].failed]
     for setting in sorted(met, key=lambda setting: (setting.processes, tried[setting].p99_ms)):
         for less in smaller(setting, tried[setting]):
-            if less not in tried and not any(less.has_at_most(other) for other in failed):
+            if less not in tried and not any(less.has_at_most(other) for other in little):
                 yield less
 
 
@@ -145,10 +157,10 @@ def _had_delay(setting: Setting, move: Setting, tried: Tried) -> bool:
 
 
 def _by_merit(tried: Tried) -> list[Setting]:
-    def merit(setting: Setting) -> tuple[float, float, float, int]:
+    def merit(setting: Setting) -> tuple[bool, float, float, float, int]:
         measured = tried[setting]
         queued_ms = sum(did.queue_ms for did in measured.steps.values())
-        return measured.p99_ms, measured.missed, queued_ms, setting.processes
+        return bool(measured.failed), measured.p99_ms, measured.missed, queued_ms, setting.processes
 
     return sorted(tried, key=merit)
 

@@ -12,8 +12,10 @@ from typing import Any
 
 from tritonclient import grpc as triton
 
+from tricade_server.errors import LoadFailed
 from tricade_server.process import Endpoints
 from tricade_server.serve import serving
+from tricade_server.stubs import StubWatch
 
 from .host import cpu_s, free_ports, idle_s, processes
 
@@ -55,11 +57,14 @@ class Moment:
 
 @dataclass(frozen=True)
 class Server:
-    """A running one; `said` are the lines it began with, which tell of networks that fell back."""
+    """A running one; `said` are the lines it began with, `fell_back` networks that run on ONNX Runtime although
+    they have a plan, and why."""
 
     url: str
     said: list[str]
     stubs: Mapping[int, str]
+    fell_back: Mapping[str, str]
+    watch: StubWatch
 
     def moment(self) -> Moment:
         time.sleep(COUNTED_S)
@@ -70,13 +75,22 @@ class Server:
             statistics = client.get_inference_statistics()
         return Moment(time.monotonic(), {each.name: _work(each) for each in statistics.model_stats}, taken, idle_s())
 
+    def death(self) -> str:
+        """Which process has died since it was started; "" where all live."""
+        try:
+            hurt = self.watch.hurt()
+        except LoadFailed as error:
+            return str(error)
+        return f"a process of {' and of '.join(hurt)} has died; the log above may say why" if hurt else ""
+
 
 @contextmanager
 def served(repository: Path) -> Iterator[Server]:
     """Started and warm; gone on the way out."""
     endpoints, said = Endpoints("127.0.0.1", *free_ports(3)), list[str]()
-    with serving(repository, endpoints, say=said.append):
-        yield Server(f"127.0.0.1:{endpoints.grpc_port}", said, processes())
+    with serving(repository, endpoints, say=said.append) as running:
+        url = f"127.0.0.1:{endpoints.grpc_port}"
+        yield Server(url, said, processes(), running.fell_back, running.watch)
 
 
 def _work(statistics: Any) -> Work:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,7 +21,7 @@ from .errors import BadPipelineModels
 from .load import CREW, IN_FLIGHT, Call, arrivals, open_loop, timed_call
 from .measured import measured_from
 from .models import Models, configured
-from .search import Measured
+from .search import Measured, failure
 from .served import Server, served
 from .setting import Setting
 from .variants import variant
@@ -68,12 +68,17 @@ class Trials(AbstractContextManager["Trials"]):
         return Client(self._served(setting).url, self._pipeline, timeout_s=timeout_s)
 
     def measured(self, setting: Setting, load: Load) -> Measured:
-        """Warm, then under load; a setting that cannot be served meets nothing, and says why."""
+        """Warm, then under load. A setting that cannot be served, or a trial that a process of the server did not live
+        through, has no figures, and says why."""
         try:
-            return self._measured(setting, load)
+            measured = self._measured(setting, load)
+            failed = self._void()
         except (LoadFailed, InferenceServerException) as error:
-            self._stop()
-            return Measured(math.inf, 1.0, 0, {}, 0.0, failed=" ".join(str(error).split()))
+            failed = self._void() or f"cannot be served: {error}"
+        if not failed:
+            return measured
+        self._stop()
+        return failure(" ".join(failed.split()))
 
     def _measured(self, setting: Setting, load: Load) -> Measured:
         server, patience_s = self._served(setting), load.patience_s(LEAST_PATIENCE_S)
@@ -90,7 +95,12 @@ class Trials(AbstractContextManager["Trials"]):
                 self._is_warm = True
             before = server.moment()
             found = under_load(seconds=load.seconds, seed=SEED)(call)
-            return measured_from(found, before, server.moment(), pipeline=self._pipeline, setting=setting)
+            measured = measured_from(found, before, server.moment(), pipeline=self._pipeline, setting=setting)
+        return replace(measured, fell_back=_own_names(server.fell_back, self._pipeline))
+
+    def _void(self) -> str:
+        death = self._serving[1].death() if self._serving else ""
+        return f"void: {death}" if death else ""
 
     def _served(self, setting: Setting) -> Server:
         if self._serving is None or self._serving[0] != setting:
@@ -120,6 +130,11 @@ def trials_of(pipeline: str, models: Models, repository: Path) -> Iterator[Trial
             raise BadPipelineModels(f"{repository} cannot be copied to be tried: {error}") from error
         with Trials(pipeline, copy) as trials:
             yield trials
+
+
+def _own_names(models: Mapping[str, str], pipeline: str) -> dict[str, str]:
+    """As the pipeline file calls them."""
+    return {name.removeprefix(f"{pipeline}_"): why for name, why in models.items()}
 
 
 def _call_at_once(call: Call, pictures: Sequence[bytes], count: int) -> None:

@@ -10,7 +10,7 @@ from tricade.onnx_network import cores
 from tricade_build.spec_file import pipeline_from_file
 
 from .models import models_of
-from .objects import shares_from, stream_of
+from .objects import Share, stream_of
 from .pictures import counted, pictures_in
 from .search import Goal, Measured, Tried, chosen, search
 from .setting import Setting, setting_from
@@ -22,13 +22,13 @@ Report = Callable[..., None]  # what is being done, and the share that is done w
 
 @dataclass(frozen=True)
 class Asked:
-    """What the command is given; `objects` is "" for the pictures as they are."""
+    """What the command is given; no `shares` stand for the pictures as they are."""
 
     pipeline: Path
     images: Path
     p99_ms: float
     rate: float
-    objects: str
+    shares: tuple[Share, ...]
     repository: Path
     trials: int
     seconds: float
@@ -50,7 +50,6 @@ class Outcome:
 def tune(asked: Asked, report: Report) -> Outcome:
     """Serve, count, search; raises `TuneError`, and what reading and serving raise. Nothing is written."""
     pipeline = pipeline_from_file(asked.pipeline)
-    shares = shares_from(asked.objects) if asked.objects else ()
     models = models_of(pipeline, path=asked.pipeline, repository=asked.repository)
     pictures = pictures_in(asked.images)
     start = setting_from(pipeline, plans=models.plans)
@@ -60,7 +59,7 @@ def tune(asked: Asked, report: Report) -> Outcome:
             counts = counted(client, pictures)
 
         def stream(length: int) -> list[bytes]:
-            return [pictures[place].encoded for place in stream_of(counts, shares, length=length, seed=SEED)]
+            return [pictures[place].encoded for place in stream_of(counts, asked.shares, length=length, seed=SEED)]
 
         def measure_at(setting: Setting, rate: float) -> Measured:
             report(f"trying at {rate:.4g} calls/s: {setting.since(start)}")

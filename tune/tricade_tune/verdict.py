@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from .search import Goal, Measured, Tried, best
@@ -15,7 +15,8 @@ BUSY = 0.7  # from this share of the time on a step is at its limit
 
 @dataclass(frozen=True)
 class Missed:
-    """`rate` was asked for; `highest_rate` met the target with `setting`, 0 where none that was tried did."""
+    """`rate` was asked for; `highest_rate` met the target with `setting`, 0 where none that was tried did. `failed` is
+    why one of those trials has no figures."""
 
     setting: Setting
     measured: Measured
@@ -24,8 +25,14 @@ class Missed:
     rate: float
     highest_rate: float
     cores: int
+    failed: str = ""
 
     def __str__(self) -> str:
+        if self.measured.failed:
+            return (
+                f"expected calls that can be measured; none of {self.tried} settings that were tried has figures; "
+                f"the pipeline file is as it was\n  {self.setting} ({self.measured.failed})"
+            )
         lines = [
             f"expected p99 of at most {figure(self.goal.p99_ms)} ms at {self.rate:g} calls/s; none of {self.tried} "
             "settings that were tried keeps it; the pipeline file is as it was",
@@ -36,11 +43,11 @@ class Missed:
         return "\n".join(lines)
 
     def _bounds(self) -> list[str]:
-        if self.measured.failed:
-            return [f"  it cannot be served: {self.measured.failed}"]
         cores = self.measured.cpu_s_a_call * self.rate
         enough = "" if cores < BUSY * self.cores else "; more processes cannot help: a machine with more cores would"
+        fell_back = ", ".join(self.measured.fell_back)
         return [
+            *([f"  not of plans: {fell_back} ran on ONNX Runtime"] if fell_back else []),
             f"  bound by: {bound(self.measured)}",
             f"  processors: the calls take {figure(cores)} cores, {figure(1e3 * self.measured.cpu_s_a_call)} ms each; "
             f"there are {self.cores}, which the caller needs too{enough}",
@@ -51,6 +58,8 @@ class Missed:
             return (
                 f"  with that setting the target was met at {self.highest_rate:.4g} calls/s; ask for less, or more p99"
             )
+        if self.failed:
+            return f"  which lower rate that setting would do is not known: a trial failed ({self.failed})"
         least = self.rate / 2**HALVINGS
         return f"  not even at {least:.4g} calls/s did that setting meet it; ask for more p99"
 
@@ -60,10 +69,15 @@ def missed(
 ) -> Missed:
     """After a few more trials at lower rates."""
     setting = best(tried)
-    highest = 0.0
-    if not tried[setting].failed:
-        highest = highest_rate(lambda lower: goal.met_by(measure_at(setting, lower)), rate)
-    return Missed(setting, tried[setting], goal, len(tried), rate, highest, cores)
+    lower: list[Measured] = []
+
+    def meets(rate: float) -> bool:
+        lower.append(measure_at(setting, rate))
+        return goal.met_by(lower[-1])
+
+    highest = 0.0 if tried[setting].failed else highest_rate(meets, rate)
+    failed = next((measured.failed for measured in lower if measured.failed), "")
+    return Missed(setting, tried[setting], goal, len(tried), rate, highest, cores, failed)
 
 
 def highest_rate(meets: Callable[[float], bool], rate: float) -> float:
@@ -89,6 +103,18 @@ def bound(measured: Measured) -> str:
         f"{name}, where a request waits {figure(did.queue_ms)} ms and computes {figure(did.compute_ms)} ms; "
         f"it executes {did.busy:.0%} of the time, so more instances are not what is missing"
     )
+
+
+def fallbacks(trials: Sequence[Measured]) -> list[str]:
+    """A line for each network that did not run as its plan in all of the trials that have figures."""
+    measured = [trial for trial in trials if not trial.failed]
+    reasons = {name: why for trial in measured for name, why in trial.fell_back.items()}
+    lines = []
+    for name, why in reasons.items():
+        count = sum(name in trial.fell_back for trial in measured)
+        where = "" if count == len(measured) else f" in {count} of {len(measured)} trials"
+        lines.append(f"{name} ran on ONNX Runtime{where}: the figures are not those of its plan: {why}")
+    return lines
 
 
 def figure(value: float) -> str:
