@@ -13,7 +13,7 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +36,7 @@ from tricade_tune.served import PARTS
 
 from . import ROOT
 from .machine import machine, warning
+from .moved import Moved, moved, moved_inline
 from .processes import interrupt_on_signals
 from .repository import built
 from .steps import Spent, Step, critical_path, spent_from, steps_of
@@ -59,6 +60,8 @@ class Budget:
     server_ms: float
     decode_ms: float
     measured_ms: float
+    moved: Mapping[str, Moved]  # by model, for the first picture
+    inline: Mapping[str, Moved]  # the same without the frame store
 
     @property
     def between_ms(self) -> float:
@@ -131,6 +134,8 @@ def budget_of(workload: Workload, repository: Path, url: str, *, seconds: float)
         whole.whole_ms / whole.inferences,
         decode,
         measured,
+        moved(repository, workload.pipeline, workload.pictures[0]),
+        moved_inline(repository, workload.pipeline, workload.pictures[0]),
     )
 
 
@@ -181,25 +186,34 @@ def main() -> int:
 
 def _table(budget: Budget) -> Table:
     table = Table(title=f"{budget.workload}, {budget.calls} calls, means in ms", title_justify="left")
-    for head in ("part", "queue", "input", "infer", "output", "in all", "share"):
+    for head in ("part", "queue", "input", "infer", "output", "in all", "share", "kB in", "out"):
         table.add_column(head, justify="left" if head == "part" else "right")
 
-    def row(name: str, ms: float, parts: Sequence[float] = ()) -> None:
-        columns = [f"{part:.2f}" for part in parts] or [""] * len(PARTS)
-        table.add_row(name, *columns, f"{ms:.2f}", f"{ms / budget.measured_ms:.0%}")
+    def row(name: str, ms: float, step: Step | None = None) -> None:
+        columns = [f"{part:.2f}" for part in step.parts_ms] if step else [""] * len(PARTS)
+        bytes_ = budget.moved[step.model] if step else None
+        moved = [f"{bytes_.given / 1e3:.1f}", f"{bytes_.answered / 1e3:.1f}"] if bytes_ else []
+        table.add_row(name, *columns, f"{ms:.2f}", f"{ms / budget.measured_ms:.0%}", *moved)
 
     row("client: encode", budget.encode_ms)
     row("wire, there and back", budget.wire_ms)
     for step in budget.path:
-        row(_name(step), step.ms, step.parts_ms)
+        row(_name(step), step.ms, step)
     row("server: between the steps", budget.between_ms)
     row("client: decode", budget.decode_ms)
     table.add_section()
     row("sum", budget.sum_ms)
     row("measured" if budget.adds_up else "measured: DOES NOT ADD UP", budget.measured_ms)
     for step in budget.beside:
-        row(f"meanwhile: {_name(step)}", step.ms, step.parts_ms)
+        row(f"meanwhile: {_name(step)}", step.ms, step)
+    kept, inline = (_whole(each) / 1e3 for each in (budget.moved, budget.inline))
+    table.caption = f"{kept:.1f} kB between processes; without the frame store {inline:.1f} kB"
+    table.caption_justify = "left"
     return table
+
+
+def _whole(moved: Mapping[str, Moved]) -> int:
+    return sum(each.given + each.answered for each in moved.values())
 
 
 def _name(step: Step) -> str:
@@ -210,8 +224,11 @@ def _plain(budget: Budget) -> dict[str, Any]:
     def plain(steps: Sequence[Step]) -> list[dict[str, Any]]:
         return [vars(step) | {"ms": step.ms} for step in steps]
 
+    bytes_ = {
+        name: {model: vars(each) for model, each in getattr(budget, name).items()} for name in ("moved", "inline")
+    }
     derived = {"between_ms": budget.between_ms, "sum_ms": budget.sum_ms, "adds_up": budget.adds_up}
-    return vars(budget) | derived | {"path": plain(budget.path), "beside": plain(budget.beside)}
+    return vars(budget) | derived | bytes_ | {"path": plain(budget.path), "beside": plain(budget.beside)}
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from bench.answers import answer_from, difference
 from bench.contestants import EVERY, HERE, InProcess
 from bench.load import Round
 from bench.measure import Measuring, Plan
+from bench.moved import Moved, moved, moved_inline
 from bench.peers import served
 from bench.peers.pipeline import Pipeline, Place, image_from
 from bench.peers.served import PEERS, Peer, Served, multipart
@@ -65,6 +66,28 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def place(repository: Path) -> Place:
     return Place(without_ring(repository, repository.parent / "plain"), "squares", 0, workers=2, threads=1)
+
+
+def test_bytes_between_processes(repository: Path) -> None:
+    """By hand: a picture of 320 × 320 is the detector's input as it is, 20 crops of 16 × 16 are one batch; packets begin
+    with the sides of what is in them, 8 bytes each."""
+    side, found = 320, 20
+    tensor, candidates, crops = side * side * 3, cascade.GRID**2 * 6 * 4, found * 16 * 16 * 3
+    frame = 8 * 6 + 6 * 8 + 5 * 4  # HANDLES (1, 6), TILES (1, 5), no MIN_SCORE and no PIXELS
+    sent = 8 * 6 + found * 4  # ROWS (20,), no REST_ROWS, REST_INDEX and REST_SCORE
+    boxes = found * 4 * (4 + 8 + 1 + 1) + 4 + 4  # BOXES, CORNERS, SCORES, CLASS; COUNT, TRUNCATED
+    names = found * (4 + len("warm")) + sum(4 + len(thing.colour.encode()) for thing in THINGS)
+
+    kept, inline = (way(repository, "squares", PICTURE) for way in (moved, moved_inline))
+
+    assert kept == {
+        "squares_preprocess": Moved(4 + len(PICTURE), tensor + frame + 2 * 4),
+        "squares_detector": Moved(tensor, candidates),
+        "squares_crop": Moved(frame + candidates, boxes + crops + sent),
+        "squares_colour": Moved(crops, found * 8),
+        "squares_label": Moved(found * 4 + sent + found * 8, names + found * 4),
+    }
+    assert inline["squares_crop"].given - kept["squares_crop"].given == tensor
 
 
 @pytest.fixture
