@@ -47,11 +47,11 @@ class Limit:
 LIMITS = (
     Limit("squares-10-small", 1, "two-calls", least_p50=0.75),
     Limit("squares-10-small", 1, "in-process", least_p50=0.4),
-    Limit("squares-10-small", 8, "two-calls", most_rate=1.35),
-    Limit("squares-10-small", 8, "in-process", most_rate=2.0),
-    Limit("squares-10-large", 1, "two-calls", least_p50=0.75),
-    Limit("squares-10-large", 8, "two-calls", most_rate=1.1),
-    Limit("squares-10-large", 8, "in-process", most_rate=1.7),
+    Limit("squares-10-small", 8, "two-calls", most_rate=1.2),
+    Limit("squares-10-small", 8, "in-process", most_rate=1.95),
+    Limit("squares-10-large", 1, "two-calls", least_p50=0.85),
+    Limit("squares-10-large", 8, "two-calls", most_rate=0.9),
+    Limit("squares-10-large", 8, "in-process", most_rate=1.4),
 )
 
 

@@ -74,9 +74,10 @@ def cores() -> int:
 
 
 def _threads(spec: ModelSpec) -> int:
-    """The cores shared among the model's instances, unless `intra_op_thread_count` (the native backend's name)."""
+    """Twice the cores shared among the model's instances, but no more than there are: one instance that works alone
+    should have them all, and idle threads sleep. `intra_op_thread_count` (the native backend's name) overrides it."""
     asked = int(spec.parameters.get("intra_op_thread_count", "0"))
-    return asked or max(1, cores() // max(1, spec.instances))
+    return asked or max(1, min(cores(), 2 * cores() // max(1, spec.instances)))
 
 
 def _check_types(spec: ModelSpec, session: Any) -> None:

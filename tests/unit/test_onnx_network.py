@@ -49,7 +49,7 @@ def test_it_says_which_provider_it_really_got(spec):
 
 @pytest.mark.parametrize(
     ("cores", "instances", "parameters", "threads"),
-    [(8, 1, {}, 8), (8, 2, {}, 4), (8, 3, {}, 2), (2, 4, {}, 1), (8, 2, {"intra_op_thread_count": "3"}, 3)],
+    [(8, 1, {}, 8), (8, 2, {}, 8), (8, 3, {}, 5), (2, 5, {}, 1), (8, 2, {"intra_op_thread_count": "3"}, 3)],
 )
 def test_instances_share_the_cores(spec, monkeypatch, cores, instances, parameters, threads):
     monkeypatch.setattr(onnx_network, "cores", lambda: cores)
