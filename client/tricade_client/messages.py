@@ -1,6 +1,6 @@
 """Requests and answers as Triton's gRPC messages hold them, pure: tensors to raw bytes and back.
 
-By hand, as `tritonclient`'s own way through its input and result objects takes 0.5 ms a call, eight times as long.
+By hand: `tritonclient`'s own way through its input and result objects costs 0.1 to 0.4 ms more a call.
 """
 
 from __future__ import annotations
