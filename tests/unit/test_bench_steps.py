@@ -81,6 +81,8 @@ def test_the_critical_path_is_the_slowest_chain() -> None:
 @pytest.mark.parametrize(("measured_ms", "adds_up"), [(20.0, True), (22.0, True), (18.5, True), (23.0, False)])
 def test_a_budget_adds_up_within_a_tenth(measured_ms: float, adds_up: bool) -> None:
     path = [step("a", 6), step("b", 8)]
-    budget = Budget("w", 9, 1.0, 2.0, path, [], server_ms=15.0, decode_ms=2.0, measured_ms=measured_ms)
+    budget = Budget(
+        "w", 9, 1.0, 2.0, path, [], server_ms=15.0, decode_ms=2.0, measured_ms=measured_ms, moved={}, inline={}
+    )
 
     assert (budget.sum_ms, budget.between_ms, budget.adds_up) == (20.0, 1.0, adds_up)

@@ -66,9 +66,9 @@ def changed_lines(before: str, after: str) -> list[str]:
 def test_one_line_more_in_our_own_files_is_one_line_more(file):
     text = file.read_text(encoding="utf-8")
     for above in [("detector",), *(("classifiers", name) for name in yaml.safe_load(text).get("classifiers", {}))]:
-        after = with_value(text, (*above, "instances"), 7, beside=BESIDE)
+        after = with_value(text, (*above, "max_delay_us"), 7, beside=BESIDE)
 
-        assert changed_lines(text, after) == [f"+{'  ' * len(above)}instances: 7"]
+        assert changed_lines(text, after) == [f"+{'  ' * len(above)}max_delay_us: 7"]
 
 
 def test_only_what_differs_is_written(path):
