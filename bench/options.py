@@ -63,7 +63,13 @@ def _add_what(parser: argparse.ArgumentParser) -> None:
 
 def _add_how(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--callers", nargs="+", type=_count, metavar="N", help="callers that wait for answers: for text 1 2, else 1 8")
+    add(
+        "--callers",
+        nargs="+",
+        type=_count,
+        metavar="N",
+        help="callers that wait for answers: for text 1 2 (peers 1 8), else 1 8 (32)",
+    )
     add("--open", nargs="+", type=_amount, metavar="SHARE", help="arrivals at a share of tricade's rate; for peers 0.5")
     add("--rounds", type=_count, default=5, help="turns of each contestant: 5")
     add("--seconds", type=_amount, help="of a turn, in which each caller calls twice at least: 0.5, for peers 1")
