@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -39,14 +38,8 @@ def moved(repository: Path, pipeline: str, picture: bytes) -> dict[str, Moved]:
 
 def moved_inline(repository: Path, pipeline: str, picture: bytes) -> dict[str, Moved]:
     """The same if pictures travelled from step to step."""
-    with _inline(repository) as other:
-        return moved(other, pipeline, picture)
-
-
-@contextmanager
-def _inline(repository: Path) -> Iterator[Path]:
     with TemporaryDirectory(dir=repository.parent) as folder:
-        yield without_ring(repository, Path(folder) / "inline")
+        return moved(without_ring(repository, Path(folder) / "inline"), pipeline, picture)
 
 
 class _Counted(LocalPipeline):

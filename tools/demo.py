@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from io import BytesIO
 from pathlib import Path
-from types import FrameType
 
 from PIL import Image, ImageDraw, ImageFont, UnidentifiedImageError
 from rich.console import Console
@@ -29,6 +28,7 @@ from tricade_client import Client, Result, TricadeError
 from tricade_server.errors import ServeError
 from tricade_server.process import Endpoints
 from tricade_server.serve import serving
+from tricade_server.signals import interrupt_on
 
 PIPELINE, REPOSITORY, OUT = Path("pipelines/text.yaml"), Path("model_repository"), Path("out")
 HOST, PORT = "127.0.0.1", "GRPC_PORT"
@@ -57,18 +57,13 @@ class DemoError(Exception):
     """What was asked for cannot be: IMAGE or GRPC_PORT."""
 
 
-class Stopped(BaseException):
-    """A signal asked for the end; like KeyboardInterrupt, nothing else catches it."""
-
-
 def main(arguments: list[str]) -> int:
     """Exit code: 0 done, 1 the work failed."""
-    for number in STOPS:
-        signal.signal(number, _stop)
+    interrupt_on(*STOPS)
     try:
         with step("done"):
             demo(*picture_from(arguments[0] if arguments else ""))
-    except Stopped:
+    except KeyboardInterrupt:
         return _failed("stopped before the end")
     except (DemoError, BuildError, ServeError, TricadeError, OSError) as error:
         return _failed(str(error))
@@ -193,12 +188,6 @@ def _failed(why: str) -> int:
 def ignore_signals() -> None:
     for number in STOPS:
         signal.signal(number, signal.SIG_IGN)
-
-
-def _stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
-    """The first signal ends it, further ones do not interrupt the clearing up."""
-    ignore_signals()
-    raise Stopped
 
 
 if __name__ == "__main__":

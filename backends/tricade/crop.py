@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -115,13 +116,12 @@ class Crop(Stage):
         }
         departures = []
         for name, target in self.targets.items():
-            rows = target.wants(every.classes)
+            wanted = [target.wants(detections.classes) for detections in kept]
             crops: list[Image] = []
-            for frame, detections in zip(frames, kept, strict=True):
-                wanted = target.wants(detections.classes)
-                crops += target.crops(
-                    frame.pixels, detections if len(wanted) == len(detections) else detections[wanted]
-                )
+            for frame, detections, mine in zip(frames, kept, wanted, strict=True):
+                crops += target.crops(frame.pixels, detections if len(mine) == len(detections) else detections[mine])
+            starts = accumulate(counts, initial=0)
+            rows = np.concatenate([mine + np.int32(start) for mine, start in zip(wanted, starts, strict=False)])
             if target.packed:
                 outputs |= target.packed_outputs(name, rows, crops)
             else:

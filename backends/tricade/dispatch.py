@@ -91,8 +91,9 @@ class Answers:
         return cls(rows[order], {name: _stacked([edge[name], sent[f"REST_{name}"]], name)[order] for name in names})
 
     def of(self, detections: int) -> Answers:
-        """The same; raises `BadRequest` where they are not of so many detections."""
-        if len(self.rows) and not 0 <= self.rows.min() <= self.rows.max() < detections:
+        """The same; raises `BadRequest` where they are not of so many detections, one of each at most."""
+        rows = self.rows
+        if len(rows) and not (0 <= rows[0] <= rows[-1] < detections and (rows[1:] > rows[:-1]).all()):
             raise BadRequest(f"expected answers about {detections} detections; got some about {self.rows.tolist()}")
         return self
 

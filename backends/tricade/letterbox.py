@@ -72,6 +72,6 @@ def to_picture(points: Points, placement: Placement) -> Points:
 
 
 def clipped(points: Points, size: NDArray[np.float32]) -> Points:
-    """The same array, its values held to 0 … `size`; `np.clip` takes three times as long for a few."""
+    """The same array, its values held to 0 … `size`; `np.clip` takes half as long again for a few."""
     np.maximum(points, 0, out=points)
     return np.minimum(points, size, out=points)

@@ -27,7 +27,7 @@ class Field:
         """Whether an array may have that shape."""
         if len(shape) != len(self.sides):
             return False
-        for side, fixed in zip(shape, self.sides, strict=True):  # noqa: SIM110 - twice as fast as `all`
+        for side, fixed in zip(shape, self.sides, strict=True):  # noqa: SIM110 - `all` takes half as long again
             if side < 0 or side != fixed >= 0:
                 return False
         return True
