@@ -11,7 +11,7 @@ from tricade_tune.host import free_ports
 
 from .answers import Answer, answer_from, difference, text_difference
 from .load import Call, Contestant
-from .peers.pipeline import Pipeline, Place
+from .peers.pipeline import Place, Unserved
 from .peers.rapidocr import RapidOcr, RapidOcrPool
 from .peers.served import PEERS, Served
 from .peers.two_calls import TwoCalls
@@ -41,7 +41,7 @@ class InProcess:
     name = IN_PROCESS
 
     def __init__(self, url: str, place: Place) -> None:  # noqa: ARG002 - it asks no server
-        self._pipeline = Pipeline(place)
+        self._pipeline = Unserved(place)
         self._pool = ThreadPoolExecutor(place.workers)  # a queue, so that callers have their turns
 
     def __enter__(self) -> Call:

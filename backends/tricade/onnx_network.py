@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +13,10 @@ from numpy.typing import NDArray
 from typing_extensions import Self
 
 from .errors import BadSettings, StageError
+from .side_by_side import SideBySide
 from .stage import Arrays, ModelSpec, Network
 
+PROCESSOR = "CPUExecutionProvider"
 _TYPES = {
     "UINT8": "tensor(uint8)",
     "INT32": "tensor(int32)",
@@ -23,11 +27,15 @@ _TYPES = {
 
 
 class OnnxNetwork(Network):
-    """A session; `provider` is what it really got, which may be less than what was asked for."""
+    """A session; `provider` is what it really got, which may be less than what was asked for. `alone` is a second one,
+    of one thread where batches are large enough, if they are to be computed side by side."""
 
-    def __init__(self, session: Any, outputs: tuple[str, ...]) -> None:
+    def __init__(self, session: Any, outputs: tuple[str, ...], *, alone: Any = None, threads: int = 1) -> None:
         self.session, self.outputs = session, outputs
         self.provider: str = session.get_providers()[0]
+        shared = partial(_values, session, list(outputs))
+        self._apart = SideBySide(shared, partial(_values, alone, list(outputs)), threads=threads) if alone else None
+        self._run = self._apart or shared
         self.notes = (f"runs on ONNX Runtime {onnxruntime.__version__}, {self.provider}",)
 
     @classmethod
@@ -35,16 +43,29 @@ class OnnxNetwork(Network):
         file = spec.directory / str(spec.version) / (spec.model_file or "model.onnx")
         if not file.is_file():
             raise BadSettings(f"{spec.name}: there is no {file.name} in version {spec.version}; run: tricade build")
-        session = session_of(file, threads=_threads(spec), device_id=spec.device_id)
+        threads = _threads(spec)
+        session = session_of(file, threads=threads, device_id=spec.device_id)
         _check_types(spec, session)
-        return cls(session, tuple(output.name for output in spec.outputs))
+        alone = None
+        if session.get_providers()[0] == PROCESSOR and spec.max_batch_size > 1 and threads > 1:
+            alone = session_of(file, threads=1) if spec.max_batch_size >= threads else session
+        return cls(session, tuple(output.name for output in spec.outputs), alone=alone, threads=threads)
 
     def run(self, inputs: Arrays) -> dict[str, NDArray[Any]]:
         try:
-            values = self.session.run(list(self.outputs), dict(inputs))
+            values = self._run(inputs)
         except Exception as error:  # the package's errors share no other base
             raise StageError(f"ONNX Runtime: {error}") from error
         return dict(zip(self.outputs, values, strict=True))
+
+    def close(self) -> None:
+        if self._apart:
+            self._apart.close()
+
+
+def _values(session: Any, outputs: list[str], inputs: Arrays) -> Sequence[NDArray[Any]]:
+    values: Sequence[NDArray[Any]] = session.run(outputs, dict(inputs))
+    return values
 
 
 def session_of(file: Path, *, threads: int, device_id: int | None = None) -> Any:
@@ -54,7 +75,7 @@ def session_of(file: Path, *, threads: int, device_id: int | None = None) -> Any
     options.inter_op_num_threads = 1
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.log_severity_level = 3
-    providers: list[Any] = ["CPUExecutionProvider"]
+    providers: list[Any] = [PROCESSOR]
     if "CUDAExecutionProvider" in onnxruntime.get_available_providers() and device_id is not None:
         providers.insert(0, ("CUDAExecutionProvider", {"device_id": device_id}))
     try:

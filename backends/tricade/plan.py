@@ -142,12 +142,36 @@ def largest_inputs(spec: ModelSpec, plan: Plan) -> Iterator[dict[str, Shape]]:
     """For every profile in use, the largest inputs that the configuration allows."""
     for profile in plan.profiles:
         rows = min(shape[0] for shape in profile.largest.values())
-        shapes = {
-            name: tuple(high if dim == -1 else dim for dim, high in zip(shape, profile.largest[name], strict=True))
-            for name, shape in _configured_shapes(spec, batch=rows).items()
-        }
+        shapes = _filled(_configured_shapes(spec, batch=rows), profile.largest)
         if profile.holds(shapes):
             yield shapes
+
+
+def inputs_to_expect(spec: ModelSpec, plan: Plan, *, most: int) -> list[dict[str, Shape]]:
+    """The largest that are allowed, then the narrowest with every number of rows, the fewest last; no more than `most`,
+    but for one of each kind."""
+    most_rows = max(1, spec.max_batch_size)
+    largest = _held(plan, _configured_shapes(spec, batch=most_rows), [each.largest for each in plan.profiles])
+    narrowest: list[dict[str, Shape]] = []
+    for rows in range(1, most_rows + 1):
+        narrowest += _held(plan, _configured_shapes(spec, batch=rows), [each.smallest for each in plan.profiles])
+    few = [shapes for shapes in narrowest if shapes not in largest][: max(1, most - len(largest))]
+    return largest + few[::-1]
+
+
+def _held(plan: Plan, shapes: Mapping[str, Shape], sizes: Sequence[Mapping[str, Shape]]) -> list[dict[str, Shape]]:
+    """The shapes with their open dims of each of `sizes`, where a profile holds them; each once."""
+    filled = [_filled(shapes, each) for each in sizes]
+    held = [each for each in filled if any(profile.holds(each) for profile in plan.profiles)]
+    return [each for place, each in enumerate(held) if each not in held[:place]]
+
+
+def _filled(shapes: Mapping[str, Shape], sizes: Mapping[str, Shape]) -> dict[str, Shape]:
+    """The shapes with their open dims taken from `sizes`."""
+    return {
+        name: tuple(size if dim == -1 else dim for dim, size in zip(shape, sizes[name], strict=True))
+        for name, shape in shapes.items()
+    }
 
 
 def _configured_shapes(spec: ModelSpec, *, batch: int) -> dict[str, Shape]:

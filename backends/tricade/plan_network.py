@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +18,12 @@ from .cuda import Device, open_device
 from .dlpack import DeviceArray
 from .engine import Engine, must
 from .errors import EngineMisfit, StageError
-from .plan import check_fit, check_outputs, largest_inputs, plan_from_engine
+from .plan import NUMPY_TYPES, check_fit, check_outputs, inputs_to_expect, largest_inputs, plan_from_engine
 from .rows import shapes_of, slices_of, split
 from .settings import groups_of, settings_from_parameters
 from .stage import Arrays, ModelSpec, Network
+
+WARM_UP_S = 10.0  # at most, which no plan measured here came near
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class PlanNetwork(Network):
     """An engine whose batches go to the GPU and back through page-locked memory, by a CUDA graph where shapes recur."""
 
     def __init__(self, spec: ModelSpec, device: Device, file: Path) -> None:
-        self._settings = _settings(spec)
+        self._spec, self._settings = spec, _settings(spec)
         self._device = device
         engine = Engine(device, file)
         self._plan = plan_from_engine(engine.raw, file.name)
@@ -78,6 +81,19 @@ class PlanNetwork(Network):
                 raise
         except (EngineMisfit, StageError) as error:  # StageError: memory, most often
             raise EngineMisfit(f"{spec.name}: {error}") from error
+
+    def warm_up(self) -> None:
+        """Execute the shapes to expect, as many as there are contexts: the first execution of each takes 15 to 45 ms of
+        a network of weight (docs/performance.md), and where memory moves all graphs are lost."""
+        end = time.monotonic() + WARM_UP_S
+        for shapes in inputs_to_expect(self._spec, self._plan, most=self._contexts.limit):
+            types = {tensor.name: NUMPY_TYPES[tensor.dtype] for tensor in self._plan.inputs}
+            try:
+                self.run({name: np.zeros(shape, types[name]) for name, shape in shapes.items()})
+            except StageError as error:
+                raise EngineMisfit(f"{self._spec.name}: {error}") from error
+            if time.monotonic() > end:
+                break
 
     def run(self, inputs: Arrays) -> dict[str, NDArray[Any]]:
         return self.run_all([inputs])[0]

@@ -92,6 +92,9 @@ class Model(ABC):
     def load(cls, spec: ModelSpec) -> Self:
         """Parse the settings, complete and frozen; `BadSettings` stops the model."""
 
+    def warm_up(self) -> None:  # noqa: B027 - most have nothing to do
+        """Do now what the first requests would wait for; what is raised stops the model as well."""
+
     def close(self) -> None:  # noqa: B027 - most hold nothing
         """Give back what is held outside the process's own memory."""
 

@@ -38,6 +38,7 @@ class Instance:
         cv2.setNumThreads(1)  # instances are the parallelism
         self.spec = _spec(args)
         self.model: Model = self.kind.load(self.spec)
+        self.model.warm_up()
         self.answers = self._together if isinstance(self.model, Network) else self._one_by_one
         self.pool = ThreadPoolExecutor(CALLS_AT_ONCE)
         for note in self.model.notes:

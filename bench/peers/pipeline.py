@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tricade.onnx_network import OnnxNetwork, session_of
-from tricade.stage import Arrays, Stage
-from tricade.versions import latest
+from tricade.stage import Arrays, ModelSpec, Stage
 from tricade_build.local import LocalPipeline
 
 _PREFIX = "BENCH_"
@@ -59,15 +58,16 @@ class OneSet(LocalPipeline):
 
 
 class Pipeline(OneSet):
-    """The whole pipeline, or a part of it, with so many threads a network."""
+    """The whole pipeline, or a part of it. A network is a session with so many threads that is given whole batches, as
+    ONNX Runtime's documentation shows."""
 
     def __init__(self, place: Place) -> None:
+        self._threads = place.threads
         super().__init__(place.repository, place.pipeline)
-        for step in self.ensemble.ensemble_scheduling.step:
-            if step.model_name in self.networks:
-                folder = place.repository / step.model_name
-                session = session_of(folder / str(latest(folder)) / "model.onnx", threads=place.threads)
-                self.networks[step.model_name] = OnnxNetwork(session, tuple(step.output_map)).run
+
+    def _network(self, spec: ModelSpec) -> OnnxNetwork:
+        session = session_of(spec.directory / str(spec.version) / "model.onnx", threads=self._threads)
+        return OnnxNetwork(session, tuple(output.name for output in spec.outputs))
 
     def outputs(self, picture: bytes) -> dict[str, NDArray[Any]]:
         """The ensemble's outputs for one encoded picture."""
@@ -82,6 +82,14 @@ class Pipeline(OneSet):
                 answer = self._run(step.model_name, given)
                 found |= {outer: answer[mine] for mine, outer in step.output_map.items()}
         return {output.name: found[output.name] for output in self.ensemble.output}
+
+
+class Unserved(Pipeline):
+    """The same with the networks as tricade runs them."""
+
+    def _network(self, spec: ModelSpec) -> OnnxNetwork:
+        parameters = {**spec.parameters, "intra_op_thread_count": str(self._threads)}
+        return OnnxNetwork.load(replace(spec, parameters=parameters))
 
 
 def image_from(picture: bytes) -> dict[str, NDArray[Any]]:

@@ -77,9 +77,11 @@ class LocalPipeline:
         if config.backend in STAGES:
             self._stage_specs[model] = (STAGES[config.backend], _spec(config, folder))
         else:
-            self.networks[model] = OnnxNetwork.load(
-                _spec(_config(folder / "configs" / "onnxruntime.pbtxt"), folder)
-            ).run
+            spec = _spec(_config(folder / "configs" / "onnxruntime.pbtxt"), folder)
+            self.networks[model] = self._network(spec).run
+
+    def _network(self, spec: ModelSpec) -> OnnxNetwork:
+        return OnnxNetwork.load(spec)
 
     def _run(self, model: str, inputs: Arrays) -> Arrays:
         if model in self.networks:

@@ -10,7 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from tricade import onnx_network
+from tricade import onnx_network, side_by_side
 from tricade.errors import BadSettings, StageError
 from tricade.onnx_network import OnnxNetwork
 from tricade.stage import ModelSpec, Tensor
@@ -39,6 +39,36 @@ def test_several_requests_are_one_batch(spec):
     network, given = OnnxNetwork.load(spec), np.arange(8, dtype=np.float32).reshape(4, 2)
     answers = network.run_all([{"IN": given[:1]}, {"IN": given[1:]}])
     assert [answer["OUT"].tolist() for answer in answers] == [(2 * given[:1]).tolist(), (2 * given[1:]).tolist()]
+
+
+@pytest.mark.parametrize("max_batch", [2, 8])
+@pytest.mark.parametrize("batch", [1, 2, 4, 7, 8])
+def test_rows_side_by_side_are_the_same_rows(spec, monkeypatch, max_batch, batch):
+    """Four threads: batches of 8 have a session of one thread, those of 2 share the one there is."""
+    monkeypatch.setattr(onnx_network, "cores", lambda: 4)
+    monkeypatch.setattr(side_by_side, "WORTH_S", 0.0)
+    network = OnnxNetwork.load(replace(spec, max_batch_size=max_batch))
+    network.run({"IN": np.zeros((1, 2), np.float32)})  # from which it knows what a row takes
+    given = np.arange(2 * batch, dtype=np.float32).reshape(batch, 2)
+    assert network.run({"IN": given})["OUT"].tolist() == (2 * given).tolist()
+    network.close()
+
+
+@pytest.mark.parametrize(
+    ("cores", "max_batch", "sessions"), [(4, 8, [4, 1]), (4, 4, [4, 1]), (4, 2, [4]), (1, 8, [1]), (4, 1, [4])]
+)
+def test_a_second_session_is_opened_for_batches_of_a_row_a_core(spec, monkeypatch, cores, max_batch, sessions):
+    opened = []
+    open_one = onnx_network.session_of
+
+    def counted(file, *, threads, device_id=None):
+        opened.append(threads)
+        return open_one(file, threads=threads, device_id=device_id)
+
+    monkeypatch.setattr(onnx_network, "cores", lambda: cores)
+    monkeypatch.setattr(onnx_network, "session_of", counted)
+    OnnxNetwork.load(replace(spec, max_batch_size=max_batch)).close()
+    assert opened == sessions
 
 
 def test_it_says_which_provider_it_really_got(spec):

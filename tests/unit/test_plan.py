@@ -6,7 +6,7 @@ import pytest
 from gpu.fakes import Engine, Format, classifier, specification
 
 from tricade.errors import BadRequest, EngineMisfit
-from tricade.plan import check_fit, check_outputs, largest_inputs, plan_from_engine
+from tricade.plan import check_fit, check_outputs, inputs_to_expect, largest_inputs, plan_from_engine
 from tricade.stage import Tensor
 
 
@@ -104,6 +104,22 @@ def test_outputs_are_tried_where_the_configuration_allows_them_largest():
     assert list(largest_inputs(specification(), plan)) == [{"CROPS": (8, 2, 8, 3)}, {"CROPS": (8, 2, 4, 3)}]
     fixed = specification(inputs=(Tensor("CROPS", "UINT8", (2, 7, 3)),))
     assert list(largest_inputs(fixed, plan)) == [{"CROPS": (8, 2, 7, 3)}]
+
+
+@pytest.mark.parametrize(
+    ("changes", "most", "expected"),
+    [
+        ({}, 32, [(8, 8), (8, 4), (7, 4), (6, 4), (5, 4), (4, 4), (3, 4), (2, 4), (1, 4)]),
+        ({}, 5, [(8, 8), (8, 4), (3, 4), (2, 4), (1, 4)]),
+        ({}, 1, [(8, 8), (8, 4), (1, 4)]),
+        ({"max_batch_size": 2}, 32, [(2, 8), (2, 4), (1, 4)]),
+        ({"max_batch_size": 1}, 32, [(1, 8), (1, 4)]),
+        ({"inputs": (Tensor("CROPS", "UINT8", (2, 7, 3)),)}, 3, [(8, 7), (2, 7), (1, 7)]),
+    ],
+)
+def test_the_inputs_to_expect_are_the_largest_and_few_narrow_rows(changes, most, expected):
+    found = inputs_to_expect(specification(**changes), plan_from_engine(classifier(), "model.plan"), most=most)
+    assert found == [{"CROPS": (rows, 2, width, 3)} for rows, width in expected]
 
 
 @pytest.mark.parametrize(("shape", "profile"), [((1, 2, 4, 3), 1), ((8, 2, 4, 3), 1), ((8, 2, 5, 3), 0)])

@@ -86,6 +86,33 @@ def test_graphs_of_memory_that_grows_are_captured_again(load):
     assert load.cuda.calls["launch"] == 2
 
 
+def test_once_warm_it_has_seen_every_number_of_rows_and_its_memory_stays(load):
+    engine = classifier()
+    network = load(engine)
+    network.warm_up()
+    assert len(engine.contexts) == 9  # 1 to 8 rows of the narrowest, 8 of the widest
+    load.cuda.calls.clear()
+    held = set(load.cuda.held)
+    for rows in range(1, 9):
+        check(network, rows, seed=rows)
+    check(network, 8, 8)
+    assert set(load.cuda.held) == held
+    assert len(engine.contexts) == 9
+    assert not load.cuda.graphs
+    for rows in (8, 1):
+        check(network, rows)
+    assert len(load.cuda.graphs) == 2  # the third execution of each
+
+
+def test_a_plan_with_one_context_is_warm_after_a_few_executions(load, tmp_path):
+    (tmp_path / "1" / MANIFEST).unlink()
+    engine = classifier()
+    network = load(engine)
+    network.warm_up()
+    assert len(engine.contexts) == 1
+    check(network, 8, 8)
+
+
 @pytest.mark.parametrize("whose", ["CUDA", "TensorRT"])
 def test_a_capture_that_fails_is_told_and_never_tried_again(load, whose):
     network = load(classifier(can_be_captured=whose != "TensorRT"))

@@ -80,6 +80,12 @@ def test_requests_of_one_width_are_one_execution_and_others_fail_alone(load):
     assert "is empty" in empty.error.words
 
 
+def test_it_is_warm_once_it_is_loaded(load):
+    engine = classifier()
+    load(engine)
+    assert sum(context.executions for context in engine.contexts) == 9  # 1 to 8 rows, 8 of the widest
+
+
 def test_only_what_is_asked_for_is_answered(load):
     (response,) = load(classifier()).execute([Request({"CROPS": crops(2)}, ["SCORE"])])
     assert list(response.values()) == ["SCORE"]

@@ -172,6 +172,13 @@ def test_full_memory_fails_the_call_and_no_later_one(load, fake_cuda):
     assert network.run({"CROPS": crops(4)})["INDEX"].shape == (4, 1)
 
 
+def test_where_the_largest_inputs_find_no_room_the_model_is_not_loaded(load, fake_cuda):
+    network = load(classifier())
+    fake_cuda.memory = 350
+    with pytest.raises(EngineMisfit, match=r"text_orientation: CUDA: out of memory"):
+        network.warm_up()
+
+
 def test_close_gives_everything_back(load, fake_cuda):
     network = load(classifier())
     network.run({"CROPS": crops(8)})
