@@ -59,10 +59,18 @@ def in_turns(calls: Mapping[str, Call], rounds: Sequence[Way]) -> dict[str, list
 
 def closed_round(callers: Sequence[Sequence[Timed]]) -> Round:
     """From each caller's calls, its run-up first. The rate is that of the time in which all were at work: from the
-    end of the first run-up to the first last end. What was under way then is a latency too, or slow calls would be
-    missing."""
+    end of the first run-up to the first last end; a call that was under way at either counts by its part in between,
+    or whoever answers all callers at the same moment would be given calls that were done before. What was under way at
+    the end is a latency too, or slow calls would be missing."""
     begin, end = min(calls[0].end_s for calls in callers), min(calls[-1].end_s for calls in callers)
-    done = sum(begin < timed.end_s <= end and not timed.error for calls in callers for timed in calls)
+    done = sum(_part(timed, begin, end) for calls in callers for timed in calls if not timed.error)
     counted = [timed for calls in callers for timed in calls[1:]]
     failed_before = tuple(calls[0].error for calls in callers if calls[0].error)
     return round_of(counted, rate=done / (end - begin), errors=failed_before)
+
+
+def _part(timed: Timed, begin_s: float, end_s: float) -> float:
+    """How much of a call lies between two moments, 0 to 1."""
+    lasted = timed.end_s - timed.start_s
+    within = min(timed.end_s, end_s) - max(timed.start_s, begin_s)
+    return max(0.0, within) / lasted if lasted else float(begin_s < timed.end_s <= end_s)

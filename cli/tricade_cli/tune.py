@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -63,6 +65,7 @@ def tune(
     seconds: Annotated[float, typer.Option(min=0.1, callback=_finite, help="Seconds of load in each trial.")] = 5.0,
     output: Annotated[Path, typer.Option(file_okay=False, help="A folder for the plot.")] = Path("out"),
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Write nothing: neither the setting nor a plot.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Say what was tried and chosen as JSON.")] = False,
 ) -> None:
     """Find the setting that keeps a p99 at a rate with the fewest processes, and write it into the pipeline file.
 
@@ -89,20 +92,24 @@ def tune(
     except KeyboardInterrupt:
         typer.echo(f"tricade: stopped; nothing was written, {pipeline} is as it was", err=True)
         raise typer.Exit(1) from None
-    Console(width=None if sys.stdout.isatty() else 160).print(_table(outcome, rate))
-    _doubts(outcome)
+    if as_json:
+        typer.echo(_json(outcome, rate))
+    else:
+        Console(width=None if sys.stdout.isatty() else 160).print(_table(outcome, rate))
+        _doubts(outcome)
     if outcome.missed:
         typer.echo(f"tricade: {outcome.missed}", err=True)
         raise typer.Exit(1)
     assert outcome.choice is not None
     if not dry_run:
         write(pipeline, before, outcome.start, outcome.choice)
-    _say(outcome, outcome.choice, pipeline, dry_run=dry_run)
+    if not as_json:
+        _say(outcome, outcome.choice, pipeline, dry_run=dry_run)
     if not dry_run:
-        _plot(outcome, outcome.choice, rate, output)
+        _plot(outcome, outcome.choice, rate, output, quiet=as_json)
 
 
-def _plot(outcome: Outcome, choice: Setting, rate: float, output: Path) -> None:
+def _plot(outcome: Outcome, choice: Setting, rate: float, output: Path, *, quiet: bool) -> None:
     from tricade_tune.plot import write_plot
 
     plot = output / f"tune-{outcome.pipeline}.png"
@@ -111,7 +118,30 @@ def _plot(outcome: Outcome, choice: Setting, rate: float, output: Path) -> None:
     except OSError as error:
         typer.echo(f"tricade: the plot cannot be written: {error}; name another folder: --output", err=True)
     else:
-        typer.echo(f"plotted into {plot}")
+        if not quiet:
+            typer.echo(f"plotted into {plot}")
+
+
+def _json(outcome: Outcome, rate: float) -> str:
+    """One document; a p99 that is infinite is null."""
+    from tricade_tune.search import frontier
+
+    def said(setting: Setting) -> dict[str, Any]:
+        measured = asdict(outcome.tried[setting])
+        if math.isinf(measured["p99_ms"]):
+            measured["p99_ms"] = None
+        return {"processes": setting.processes, **asdict(setting), "measured": measured}
+
+    document = {
+        "pipeline": outcome.pipeline,
+        "rate": rate,
+        "p99_ms": outcome.goal.p99_ms,
+        "tried": [said(setting) for setting in outcome.tried],
+        "frontier": [said(setting) for setting in frontier(outcome.tried)],
+        "chosen": said(outcome.choice) if outcome.choice else None,
+        "missed": str(outcome.missed) if outcome.missed else None,
+    }
+    return json.dumps(document, indent=2)
 
 
 def _table(outcome: Outcome, rate: float) -> Table:

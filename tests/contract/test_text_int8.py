@@ -28,7 +28,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Networks and pictures; what is made stays unpublished in here."""
     folder = tmp_path_factory.mktemp("int8")
     fetch("text", into=folder / "models")
-    pages.write(folder / "right", count=10)
+    pages.write(folder / "right", count=8)
     pages.write(folder / "holdout", count=8, first=50)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRICADE_CACHE", str(folder / "cache"))

@@ -15,8 +15,11 @@ import running
 
 from tricade_build.build import build
 from tricade_build.spec_file import pipeline_from_file
+from tricade_tune import trials
+from tricade_tune.errors import ProcessDied
 from tricade_tune.host import processes as server_processes
 from tricade_tune.models import models_of
+from tricade_tune.pictures import counted, pictures_in
 from tricade_tune.setting import Setting, setting_from
 from tricade_tune.trials import Load, trials_of
 
@@ -110,13 +113,30 @@ def test_a_process_that_dies_makes_its_trial_void_and_no_other(path, victim, sai
         os.kill(next(pid for pid, name in server_processes().items() if name == victim), signal.SIGKILL)
         return pictures
 
-    with trials_of(pipeline.name, models, repository) as trials:
-        died = trials.measured(setting_of(path), Load(kill, 2, 0.5, 5000))
-        lived = trials.measured(setting_of(path), Load(lambda length: pictures, 20, 0.5, 5000))
+    with trials_of(pipeline.name, models, repository) as serving:
+        died = serving.measured(setting_of(path), Load(kill, 2, 0.5, 5000))
+        lived = serving.measured(setting_of(path), Load(lambda length: pictures, 20, 0.5, 5000))
 
     assert died.failed.startswith(said)
     assert died.calls == 0
     assert (lived.failed, lived.missed, lived.fell_back) == ("", 0, {})
+    assert running.left_by(os.getpid()) == []
+
+
+def test_a_process_that_dies_over_the_first_pictures_is_no_refused_picture(path, monkeypatch):
+    pipeline, repository = pipeline_from_file(path), path.parents[1] / "built"
+    models = models_of(pipeline, path=path, repository=repository)
+
+    def counted_after_a_death(client, pictures):
+        os.kill(next(pid for pid, name in server_processes().items() if name == "squares_crop"), signal.SIGKILL)
+        return counted(client, pictures)
+
+    monkeypatch.setattr(trials, "counted", counted_after_a_death)
+    with (
+        trials_of(pipeline.name, models, repository) as serving,
+        pytest.raises(ProcessDied, match="a process of squares_crop has died"),
+    ):
+        serving.counts(setting_of(path), pictures_in(path.parents[1] / "pictures"))
     assert running.left_by(os.getpid()) == []
 
 

@@ -151,6 +151,14 @@ def test_the_closed_rate_is_of_the_time_in_which_all_are_at_work() -> None:
     assert found == Round((2000.0, 2000.0, 2000.0, 2000.0), (), rate=1.0)
 
 
+def test_a_call_at_the_edge_of_that_time_counts_by_its_part() -> None:
+    """All were at work from 4 to 8: of the second caller 0.4 s of a run-up of 4.4, and 3.6 s of a call of 5."""
+    first = [Timed(0, 0, 4), Timed(4, 4, 8)]
+    second = [Timed(0, 0, 4.4), Timed(4.4, 4.4, 9.4)]
+
+    assert closed_round([first, second]).rate == pytest.approx((0.4 / 4.4 + 1 + 3.6 / 5) / 4)
+
+
 def test_an_open_latency_counts_from_the_intended_start() -> None:
     calls = [Timed(0.1, 0.1, 0.2), Timed(0.15, 0.2, 0.3), Timed(0.4, 0.4, 0.5, "lost")]
 

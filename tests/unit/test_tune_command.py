@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from collections.abc import Callable, Mapping
@@ -89,6 +90,35 @@ def test_the_choice_is_written_and_said(path: Path) -> None:
     assert f"written into {path}: crop 1; build it: tricade build {path}\n" in done.stdout
     assert pipeline_from_file(path).instances.crop == 1
     assert (path.parents[1] / "out" / "tune-squares.png").is_file()
+
+
+def test_as_json_it_says_the_same_and_no_more(path: Path) -> None:
+    done = ran(path, "--json")
+
+    assert done.exit_code == 0
+    said = json.loads(done.stdout)
+    assert (said["pipeline"], said["rate"], said["p99_ms"], said["missed"]) == ("squares", 20.0, 50.0, None)
+    assert [(each["processes"], each["measured"]["p99_ms"]) for each in said["tried"]] == [(7, 40.0), (6, 30.0)]
+    assert said["chosen"] == said["tried"][1]
+    assert said["frontier"] == [said["chosen"]]
+    assert {step["name"]: step["instances"] for step in said["chosen"]["steps"]} == {
+        "preprocess": 2, "detector": 1, "crop": 1, "colour": 1, "label": 1,
+    }  # fmt: skip
+    assert said["chosen"]["measured"]["steps"]["crop"]["queue_ms"] == 2.5
+    assert pipeline_from_file(path).instances.crop == 1
+    assert (path.parents[1] / "out" / "tune-squares.png").is_file()
+
+
+def test_as_json_a_target_that_is_missed_and_a_trial_without_figures(path: Path, before: bytes) -> None:
+    done = ran(path, "--json", search=Search({"": failure("cannot be served: no room")}))
+
+    assert done.exit_code == 1
+    said = json.loads(done.stdout)
+    assert said["chosen"] is None
+    assert said["missed"].startswith("expected calls that can be measured; none of 1 settings")
+    assert said["tried"][0]["measured"]["p99_ms"] is None
+    assert said["tried"][0]["measured"]["failed"] == "cannot be served: no room"
+    assert path.read_bytes() == before
 
 
 def test_what_the_search_is_asked_for(path: Path) -> None:

@@ -4,7 +4,8 @@ TuneError               one message for the user: what was expected, what came, 
 ├── BadObjects          --objects is not a list of shares, or asks for counts that no picture has
 ├── BadPictures         the folder holds no pictures that the pipeline answers
 ├── BadPipelineFile     a value of the pipeline file cannot be changed alone, or the file has changed meanwhile
-└── BadPipelineModels   the repository does not hold this pipeline
+├── BadPipelineModels   the repository does not hold this pipeline
+└── ProcessDied         the pipeline file's own setting does not live through the first pictures
 """
 
 
@@ -26,3 +27,7 @@ class BadPipelineFile(TuneError):
 
 class BadPipelineModels(TuneError):
     """`tricade build` has to come first."""
+
+
+class ProcessDied(TuneError):
+    """The server's log says more."""

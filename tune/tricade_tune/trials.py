@@ -14,13 +14,14 @@ from tritonclient.utils import InferenceServerException
 
 from tricade.errors import CutOff
 from tricade.publishing import at_rest
-from tricade_client import Client
+from tricade_client import Client, TricadeError
 from tricade_server.errors import LoadFailed
 
-from .errors import BadPipelineModels
+from .errors import BadPictures, BadPipelineModels, ProcessDied
 from .load import CREW, IN_FLIGHT, Call, arrivals, open_loop, timed_call
 from .measured import measured_from
 from .models import Models, configured
+from .pictures import Picture, counted
 from .search import Measured, failure
 from .served import Server, served
 from .setting import Setting
@@ -63,9 +64,16 @@ class Trials(AbstractContextManager["Trials"]):
     def __exit__(self, *exception: object) -> None:
         self._stop()
 
-    def client(self, setting: Setting, *, timeout_s: float = LEAST_TIMEOUT_S) -> Client:
-        """To be closed by the caller. Raises `ServeError` where the setting cannot be served."""
-        return Client(self._served(setting).url, self._pipeline, timeout_s=timeout_s)
+    def counts(self, setting: Setting, pictures: Sequence[Picture]) -> list[int]:
+        """Objects of each picture. Raises `BadPictures` for one that is refused, `ProcessDied` where a process of the
+        server did not live through it, `ServeError` where the setting cannot be served."""
+        try:
+            with self._client(setting) as client:
+                return counted(client, pictures)
+        except (BadPictures, TricadeError) as error:
+            if death := self._death():
+                raise ProcessDied(f"expected a pipeline that answers --images; {death}") from error
+            raise
 
     def measured(self, setting: Setting, load: Load) -> Measured:
         """Warm, then under load. A setting that cannot be served, or a trial that a process of the server did not live
@@ -84,7 +92,7 @@ class Trials(AbstractContextManager["Trials"]):
         server, patience_s = self._served(setting), load.patience_s(LEAST_PATIENCE_S)
         pictures = load.stream(len(arrivals(load.rate, seconds=load.seconds, seed=SEED)))
         under_load = partial(open_loop, pictures, rate=load.rate, in_flight=load.in_flight, patience_s=patience_s)
-        with self.client(setting, timeout_s=load.patience_s(LEAST_TIMEOUT_S)) as client:
+        with self._client(setting, timeout_s=load.patience_s(LEAST_TIMEOUT_S)) as client:
 
             def call(picture: bytes) -> object:
                 return client.detect(picture).arrays
@@ -98,9 +106,15 @@ class Trials(AbstractContextManager["Trials"]):
             measured = measured_from(found, before, server.moment(), pipeline=self._pipeline, setting=setting)
         return replace(measured, fell_back=_own_names(server.fell_back, self._pipeline))
 
+    def _client(self, setting: Setting, *, timeout_s: float = LEAST_TIMEOUT_S) -> Client:
+        return Client(self._served(setting).url, self._pipeline, timeout_s=timeout_s)
+
     def _void(self) -> str:
-        death = self._serving[1].death() if self._serving else ""
+        death = self._death()
         return f"void: {death}" if death else ""
+
+    def _death(self) -> str:
+        return self._serving[1].death() if self._serving else ""
 
     def _served(self, setting: Setting) -> Server:
         if self._serving is None or self._serving[0] != setting:

@@ -11,7 +11,7 @@ from tricade_build.spec_file import pipeline_from_file
 
 from .models import models_of
 from .objects import Share, stream_of
-from .pictures import counted, pictures_in
+from .pictures import pictures_in
 from .search import Goal, Measured, Tried, chosen, search
 from .setting import Setting, setting_from
 from .trials import SEED, Load, trials_of
@@ -55,8 +55,7 @@ def tune(asked: Asked, report: Report) -> Outcome:
     start = setting_from(pipeline, plans=models.plans)
     with trials_of(pipeline.name, models, asked.repository) as trials:
         report("counting the objects in the pictures")
-        with trials.client(start) as client:
-            counts = counted(client, pictures)
+        counts = trials.counts(start, pictures)
 
         def stream(length: int) -> list[bytes]:
             return [pictures[place].encoded for place in stream_of(counts, asked.shares, length=length, seed=SEED)]
