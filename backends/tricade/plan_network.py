@@ -86,8 +86,8 @@ class PlanNetwork(Network):
         """Execute the shapes to expect, as many as there are contexts: the first execution of each takes 15 to 45 ms of
         a network of weight (docs/performance.md), and where memory moves all graphs are lost."""
         end = time.monotonic() + WARM_UP_S
+        types = {tensor.name: NUMPY_TYPES[tensor.dtype] for tensor in self._plan.inputs}
         for shapes in inputs_to_expect(self._spec, self._plan, most=self._contexts.limit):
-            types = {tensor.name: NUMPY_TYPES[tensor.dtype] for tensor in self._plan.inputs}
             try:
                 self.run({name: np.zeros(shape, types[name]) for name, shape in shapes.items()})
             except StageError as error:
