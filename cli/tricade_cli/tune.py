@@ -96,7 +96,7 @@ def tune(
         typer.echo(_json(outcome, rate))
     else:
         Console(width=None if sys.stdout.isatty() else 160).print(_table(outcome, rate))
-        _doubts(outcome)
+        _doubts(outcome, rate)
     if outcome.missed:
         typer.echo(f"tricade: {outcome.missed}", err=True)
         raise typer.Exit(1)
@@ -104,7 +104,7 @@ def tune(
     if not dry_run:
         write(pipeline, before, outcome.start, outcome.choice)
     if not as_json:
-        _say(outcome, outcome.choice, pipeline, dry_run=dry_run)
+        _say(outcome, outcome.choice, asked, dry_run=dry_run)
     if not dry_run:
         _plot(outcome, outcome.choice, rate, output, quiet=as_json)
 
@@ -174,7 +174,7 @@ def _table(outcome: Outcome, rate: float) -> Table:
     return table
 
 
-def _doubts(outcome: Outcome) -> None:
+def _doubts(outcome: Outcome, rate: float) -> None:
     """What makes the figures less sure, or those of something else."""
     from tricade_tune.verdict import fallbacks
 
@@ -182,7 +182,8 @@ def _doubts(outcome: Outcome) -> None:
         typer.echo(line)
     calls = min((each.calls for each in outcome.tried.values() if each.calls), default=LEAST_CALLS)
     if calls < LEAST_CALLS:
-        typer.echo(f"a trial had {calls} calls: of so few the p99 is the slowest; raise --seconds")
+        seconds = math.ceil(LEAST_CALLS / rate)
+        typer.echo(f"a trial had {calls} calls: of so few the p99 is the slowest; --seconds {seconds} gives enough")
     late = max(each.late for each in outcome.tried.values() if outcome.goal.met_by(each) or outcome.missed)
     if late > LATE:
         typer.echo(
@@ -190,11 +191,13 @@ def _doubts(outcome: Outcome) -> None:
         )
 
 
-def _say(outcome: Outcome, choice: Setting, pipeline: Path, *, dry_run: bool) -> None:
+def _say(outcome: Outcome, choice: Setting, asked: Asked, *, dry_run: bool) -> None:
+    pipeline = asked.pipeline
     typer.echo(f"chosen: {choice.processes} processes: {choice}")
     if choice == outcome.start:
         typer.echo(f"{pipeline} has it already")
     elif dry_run:
         typer.echo(f"{pipeline} is as it was (--dry-run)")
     else:
-        typer.echo(f"written into {pipeline}: {choice.since(outcome.start)}; build it: tricade build {pipeline}")
+        build = f"tricade build {pipeline} --repository {asked.repository}"
+        typer.echo(f"written into {pipeline}: {choice.since(outcome.start)}; build it: {build}")

@@ -58,7 +58,7 @@ def test_a_target_that_is_easy_is_met_with_less_and_written(path):
 
     assert tune.returncode == 0, errors
     assert "chosen: 5 processes" in said
-    assert f"build it: tricade build {path}" in said
+    assert f"build it: tricade build {path} --repository {path.parents[1] / 'built'}\n" in said
     after = path.read_text(encoding="utf-8")
     assert after == before.replace("preprocess: 2", "preprocess: 1")
     assert after.startswith(COMMENT)

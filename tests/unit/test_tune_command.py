@@ -87,7 +87,7 @@ def test_the_choice_is_written_and_said(path: Path) -> None:
     assert done.exit_code == 0
     assert row(done.stdout, "crop 1") == ["chosen", "6", "30", "0.0%", "crop, 2.5 ms", "crop 1"]
     assert row(done.stdout, "as the file has it")[:3] == ["", "7", "40"]
-    assert f"written into {path}: crop 1; build it: tricade build {path}\n" in done.stdout
+    assert f"written into {path}: crop 1; build it: tricade build {path} --repository model_repository\n" in done.stdout
     assert pipeline_from_file(path).instances.crop == 1
     assert (path.parents[1] / "out" / "tune-squares.png").is_file()
 
@@ -198,7 +198,10 @@ def test_where_every_trial_is_void_it_is_an_error_and_no_missed_target(path: Pat
 @pytest.mark.parametrize(
     ("measured", "said"),
     [
-        (Measured(40, 0.0, 99, {}, 0.01), "a trial had 99 calls: of so few the p99 is the slowest; raise --seconds"),
+        (
+            Measured(40, 0.0, 99, {}, 0.01),
+            "a trial had 99 calls: of so few the p99 is the slowest; --seconds 5 gives enough",
+        ),
         (measured(40, late=0.06), "up to 6% of a trial's calls began late"),
     ],
 )

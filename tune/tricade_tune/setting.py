@@ -21,9 +21,10 @@ class Step:
     models: int = 1  # that have so many instances each: `crop` and every `turn`
 
     def __str__(self) -> str:
-        """2, or 2, 500 µs, batch 8."""
+        """2, or 2, 500 µs, batch 8, or 2 (turn as many)."""
         delay = "" if self.max_delay_us is None else f", {self.max_delay_us} µs"
-        return f"{self.instances}{delay}" + (f", batch {self.max_batch}" if self.max_batch else "")
+        batch = f", batch {self.max_batch}" if self.max_batch else ""
+        return f"{self.instances}{delay}{batch}" + (" (turn as many)" if self.models > 1 else "")
 
     def since(self, start: Step) -> str:
         """Its name, and what differs."""

@@ -101,7 +101,8 @@ def bound(measured: Measured) -> str:
     name, did = max(measured.steps.items(), key=lambda item: item[1].queue_ms + item[1].compute_ms)
     return (
         f"{name}, where a request waits {figure(did.queue_ms)} ms and computes {figure(did.compute_ms)} ms; "
-        f"it executes {did.busy:.0%} of the time, so more instances are not what is missing"
+        f"it executes {did.busy:.0%} of the time, so more instances are not what is missing, but "
+        "less work for it: a smaller input, another precision, a faster machine"
     )
 
 
