@@ -48,6 +48,7 @@ def config(repository: Path, file: str) -> ModelConfig:
 def test_every_model_gets_its_part_of_a_setting(path, repository, tmp_path):
     start = setting_from(pipeline_from_file(path), plans=())
     assert start.processes == 2 + 1 + 2 * 2 + 3 + 1  # `turn` has as many as `crop`
+    assert str(start["crop"]) == "2 (turn as many)"
     setting = (
         start.changed("preprocess", instances=3)
         .changed("crop", instances=5)
